@@ -1,0 +1,51 @@
+# Every target creates .venv and installs what it needs; PYTHON chooses the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench doc dist clean
+
+demo: .venv/core
+	$(BIN)/python doc/examples/demo.py
+
+test: .venv/test
+	$(BIN)/python -m pytest --cov
+
+lint: .venv/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/core
+	$(BIN)/python benchmarks/speed.py
+
+doc: .venv/doc
+	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
+	@echo "Open doc/_build/html/index.html"
+
+dist: .venv/dist
+	rm -rf dist
+	$(BIN)/python -m build
+
+clean:
+	rm -rf .venv build dist doc/_build *.egg-info
+
+.venv/pip:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+.venv/core: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/test .venv/doc: .venv/%: .venv/core
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+.venv/lint: .venv/core
+	$(BIN)/python -m pip install --quiet ruff mypy
+	@touch $@
+
+.venv/dist: .venv/pip
+	$(BIN)/python -m pip install --quiet build
+	@touch $@

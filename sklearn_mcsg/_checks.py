@@ -1,0 +1,74 @@
+"""Checks of the arrays that groups are made of; every message says what was wrong and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def check_group(array: Any, i: int) -> np.ndarray:
+    """One group as a 2-d array of numbers."""
+    if isinstance(array, str | bytes):
+        raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")
+    if sparse.issparse(array):
+        raise TypeError(f"Group {i} is a sparse matrix; vectors are dense: pass its toarray().")
+    try:
+        array = np.asarray(array)
+        if array.dtype == object and array.ndim == 1 and array.size:
+            array = np.stack(array)
+    except ValueError as error:
+        raise ValueError(f"The vectors of group {i} do not have the same number of features.") from error
+    if array.ndim == 1 and array.size == 0:
+        return np.empty((0, 0))
+    if array.ndim != 2:
+        raise ValueError(
+            f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). "
+            f"A single vector x is the group x.reshape(1, -1); single vectors alone form a 2-d array X."
+        )
+    return check_numeric(array, f"group {i}")
+
+
+def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
+    """Real numbers, in whatever precision they came."""
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts as features."
+        )
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. Turn texts into vectors first.")
+    return array
+
+
+def check_indices(indices: Any, n_vectors: int) -> np.ndarray:
+    """Rows of a table."""
+    indices = np.asarray(indices)
+    if indices.size == 0:
+        indices = indices.astype(np.intp)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise ValueError(
+            f"indices must be a 1-d array of integers, got shape {indices.shape} and dtype {indices.dtype}."
+        )
+    if indices.size and (indices.min() < 0 or indices.max() >= n_vectors):
+        raise ValueError(f"indices must lie between 0 and {n_vectors - 1}, the last row of vectors.")
+    return indices
+
+
+def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
+    """Rising positions from 0 to the number of rows."""
+    offsets = np.asarray(offsets)
+    if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
+        raise ValueError(f"offsets must be a 1-d array of integers starting with 0, got {offsets!r}.")
+    offsets = offsets.astype(np.int64, copy=False)
+    if offsets[0] != 0 or offsets[-1] != n_rows or (np.diff(offsets) < 0).any():
+        raise ValueError(
+            f"offsets must rise from 0 to the number of rows, {n_rows}, got {offsets[0]} to {offsets[-1]}"
+            f"{' with a fall between' if (np.diff(offsets) < 0).any() else ''}."
+        )
+    return offsets

@@ -1,0 +1,134 @@
+"""What a likelihood is: statistics of groups, their pooling, and the fit of the best model to them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_mcsg._statistics import Part
+from sklearn_mcsg.groups import Groups
+
+
+class Likelihood(BaseEstimator):
+    """A family of models for groups of vectors; subclass it to add one.
+
+    A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. Each of the others adds
+    what its name says: `tic_penalty` the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion
+    ``"bayes"``, `pseudo_group` the option ``prior_strength``.
+
+    Examples
+    --------
+    A model of positive features, each exponentially distributed:
+
+    >>> import numpy as np
+    >>> from sklearn_mcsg import Likelihood, ModelComparisonSimilarity, Statistics
+    >>> class Exponential(Likelihood):
+    ...     def statistics(self, groups, *, reg_covar, order):
+    ...         return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
+    ...     def pool(self, a, b):
+    ...         n = a.n + b.n
+    ...         return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+    ...     def log_likelihood(self, statistics):
+    ...         return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
+    ...     def n_parameters(self, n_features):
+    ...         return n_features
+    >>> similarity = ModelComparisonSimilarity(Exponential(), "bic")
+    >>> similarity.pairwise([[[1.0], [2.0]], [[9.0], [8.0], [11.0]]]).round(2)
+    array([[ 0.  , -3.04],
+           [-3.04,  0.41]])
+    """
+
+    @abstractmethod
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> Any:
+        """Sufficient statistics of each group, with moments up to `order` (2, or 4 for the TIC)."""
+
+    @abstractmethod
+    def pool(self, a: Any, b: Any) -> Any:
+        """Statistics of the union of each group in `a` with the same row's group in `b`."""
+
+    @abstractmethod
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        """Log-likelihood of each group at its maximum."""
+
+    @abstractmethod
+    def n_parameters(self, n_features: int) -> int:
+        """Number of free parameters."""
+
+    def tic_penalty(self, statistics: Any) -> np.ndarray:
+        """Trace of the score's covariance times the inverse information, tr(I J^-1), of each group."""
+        raise TypeError(f"{type(self).__name__} defines no tic_penalty.")
+
+    def log_evidence(self, statistics: Any) -> np.ndarray:
+        """Log marginal likelihood of each group under `self.prior`."""
+        raise TypeError(f"{type(self).__name__} defines no log_evidence.")
+
+    def learn_prior(self, statistics: Any) -> Any:
+        """The prior, for `log_evidence`, that a corpus suggests."""
+        raise TypeError(f"{type(self).__name__} defines no learn_prior.")
+
+    def pseudo_group(self, statistics: Any, strength: float) -> Any:
+        """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
+        raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
+
+    def defines(self, method: str) -> bool:
+        """Whether the class defines one of the optional methods."""
+        return getattr(type(self), method) is not getattr(Likelihood, method)
+
+    def pooled(self, a: Any, b: Any) -> Fit:
+        """The fit to the union of every group in `a` with every group in `b`, row after row of `a`."""
+        i, j = np.divmod(np.arange(len(a) * len(b)), len(b))
+        return Fit(self, self.pool(a[i], b[j]))
+
+
+class Fit:
+    """A likelihood fitted to groups: what a criterion may ask for, computed when asked.
+
+    Attributes
+    ----------
+    n : ndarray of shape (n_groups,)
+        Total weight of each group.
+    n_parameters : int
+        Free parameters of the model.
+    log_likelihood, tic_penalty, log_evidence : ndarray of shape (n_groups,)
+        As the likelihood's methods of the same names return them.
+    """
+
+    def __init__(self, likelihood: Likelihood, statistics: Any):
+        self.likelihood = likelihood
+        self.statistics = statistics
+
+    @property
+    def n(self) -> np.ndarray:
+        return self.statistics.n
+
+    @property
+    def n_parameters(self) -> int:
+        return self.likelihood.n_parameters(self.statistics.n_features)
+
+    @cached_property
+    def log_likelihood(self) -> np.ndarray:
+        return self.likelihood.log_likelihood(self.statistics)
+
+    @cached_property
+    def tic_penalty(self) -> np.ndarray:
+        return self.likelihood.tic_penalty(self.statistics)
+
+    @cached_property
+    def log_evidence(self) -> np.ndarray:
+        return self.likelihood.log_evidence(self.statistics)
+
+
+def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
+    """The vectors themselves, by reference, where moments of higher order are asked for."""
+    return (Part(groups),) if order > 2 else ()
+
+
+def pseudo_parts(location: np.ndarray, strength: float, noise: Any, statistics: Any) -> tuple[Part, ...]:
+    """Pseudo-vectors as one weighted vector with noise, where the statistics keep vectors at all."""
+    if not statistics.parts:
+        return ()
+    return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

@@ -1,0 +1,235 @@
+"""All pairs and row-by-row pairs, by blocks that fit into the working memory.
+
+    groups --side--> Side (statistics, criterion of each group) --+
+                                                                  +--> blocks of pairs --> criterion of the unions
+    groups --side--> Side -----------------------------------------+                          |
+                                                                   OUTPUTS[output](union, left, right)
+
+A block is computed by whatever joblib backend is active and written by the caller's thread, so threads, processes and
+clusters behave alike. A pair's value does not depend on the block it falls into.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import gen_batches
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Fit, Likelihood
+
+_NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
+_BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison: the groups' statistics and what the outputs need of each group alone."""
+
+    statistics: Any
+    n: np.ndarray
+    alone: np.ndarray  # criterion of the group
+    twice: Any = None  # criterion of the group united with itself
+    remoteness: Any = None  # mean divergence to the reference groups
+    baseline: float = 0.0  # mean divergence between reference groups
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def __getitem__(self, key: Any) -> Side:
+        return self._map(lambda values: values[key], self.statistics[key])
+
+    def as_column(self) -> Side:
+        """The same groups along the first axis of a matrix."""
+        return self._map(lambda values: values[:, None], self.statistics)
+
+    def _map(self, function: Callable[[np.ndarray], np.ndarray], statistics: Any) -> Side:
+        twice, remoteness = (None if v is None else function(v) for v in (self.twice, self.remoteness))
+        return Side(statistics, function(self.n), function(self.alone), twice, remoteness, self.baseline)
+
+
+def similarity(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
+    """Criterion of two models minus criterion of one."""
+    return left.alone + right.alone - union
+
+
+def distance(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
+    """How much less similar two groups are than each to itself, on average."""
+    return np.maximum(union - 0.5 * (left.twice + right.twice), 0)
+
+
+def divergence(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
+    """Distance per vector: free of the groups' sizes."""
+    return distance(union, left, right) * (1 / left.n + 1 / right.n)
+
+
+def centered(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
+    """One minus the cosine of two groups as seen from the centre of the reference groups.
+
+    A group no farther from the references than they are from their centre has no direction: cosine 0, as for a zero
+    vector in scikit-learn.
+    """
+    inner = 0.5 * (left.remoteness + right.remoteness - left.baseline - divergence(union, left, right))
+    squared = [np.maximum(side.remoteness - 0.5 * side.baseline, 0) for side in (left, right)]
+    norm = np.sqrt(squared[0] * squared[1])
+    cosine = np.divide(inner, norm, out=np.zeros_like(inner), where=norm > _NO_DIVERGENCE)
+    return 1 - np.clip(cosine, -1, 1)
+
+
+OUTPUTS = {"similarity": similarity, "distance": distance, "divergence": divergence, "centered": centered}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A likelihood under a criterion, with the pseudo-vectors that every group receives."""
+
+    likelihood: Likelihood
+    criterion: Criterion
+    reg_covar: float
+    penalty_scale: float
+    pseudo: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @property
+    def lacks_prior(self) -> bool:
+        """Whether the criterion uses a prior that the likelihood was not given."""
+        return self.criterion.uses_prior and getattr(self.likelihood, "prior", None) is None
+
+    def statistics(self, groups: Groups) -> Any:
+        """Statistics of the groups as they are, without pseudo-vectors."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            statistics = self.likelihood.statistics(groups, reg_covar=self.reg_covar, order=self.criterion.order)
+        finite = statistics.finite
+        if not finite.all():
+            _raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
+        return statistics
+
+    def side(self, statistics: Any, output: str, references: Side | None = None) -> Side:
+        """Prepare groups for an output; `centered` needs the prepared reference groups."""
+        if self.pseudo is not None:
+            statistics = self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
+        side = Side(statistics, statistics.n, self._information(statistics))
+        self._check_finite(side.alone)
+        if output != "similarity":
+            side = replace(side, twice=self._information(statistics, doubled=True))
+        if references is not None:
+            remoteness = self.all_pairs(side, references, "divergence").mean(axis=1)
+            side = replace(side, remoteness=remoteness, baseline=references.baseline)
+            _warn_of_central(0.5 * side.baseline - remoteness > _NO_DIVERGENCE)
+        return side
+
+    def references(self, statistics: Any) -> Side:
+        """Prepare the groups whose centre `centered` looks from."""
+        side = self.side(statistics, "divergence")
+        return replace(side, baseline=float(self.all_pairs(side, None, "divergence").mean()))
+
+    def all_pairs(self, left: Side, right: Side | None, output: str, dtype: Any = np.float64) -> np.ndarray:
+        """Every group on the left with every group on the right; ``right=None`` means the left, at half the work."""
+        symmetric = right is None
+        right = left if right is None else right
+        result = np.empty((len(left), len(right)), dtype=dtype)
+        step = max(1, int(np.sqrt(self._pairs_per_block(left, right))))
+        blocks = (
+            (i, j)
+            for i in gen_batches(len(left), step)
+            for j in gen_batches(len(right), step)
+            if not symmetric or j.start >= i.start
+        )
+        for i, j, block in self._run(self._block, left, right, blocks, output):
+            result[i, j] = block
+            if symmetric and i != j:
+                result[j, i] = block.T
+            elif symmetric:
+                lower = np.tril_indices(len(block), -1)
+                result[i, j][lower] = block.T[lower]
+        if symmetric and output != "similarity":
+            np.fill_diagonal(result, 0)
+        return result
+
+    def row_by_row(self, left: Side, right: Side, output: str, dtype: Any = np.float64) -> np.ndarray:
+        """Each group on the left with the group of the same row on the right."""
+        result = np.empty(len(left), dtype=dtype)
+        blocks = ((i, i) for i in gen_batches(len(left), self._pairs_per_block(left, right)))
+        for i, _, block in self._run(self._rows, left, right, blocks, output):
+            result[i] = block
+        return result
+
+    def _run(self, function: Callable, left: Side, right: Side, blocks: Iterator, output: str) -> Iterator:
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=self.verbose, return_as="generator")
+        return parallel(delayed(function)(left, right, i, j, output) for i, j in blocks)
+
+    def _block(self, left: Side, right: Side, i: slice, j: slice, output: str) -> tuple[slice, slice, np.ndarray]:
+        rows, columns = left[i], right[j]
+        with np.errstate(over="ignore", invalid="ignore"):
+            union = self.criterion(self.likelihood.pooled(rows.statistics, columns.statistics), self.penalty_scale)
+            block = OUTPUTS[output](union.reshape(len(rows), len(columns)), rows.as_column(), columns)
+        if not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            _raise_not_finite(f"The comparison of groups {i.start + row} and {j.start + column}")
+        return i, j, block
+
+    def _rows(self, left: Side, right: Side, i: slice, j: slice, output: str) -> tuple[slice, slice, np.ndarray]:
+        rows, columns = left[i], right[j]
+        with np.errstate(over="ignore", invalid="ignore"):
+            fit = Fit(self.likelihood, self.likelihood.pool(rows.statistics, columns.statistics))
+            block = OUTPUTS[output](self.criterion(fit, self.penalty_scale), rows, columns)
+        if not np.isfinite(block).all():
+            _raise_not_finite(f"The comparison in row {i.start + int(np.argmin(np.isfinite(block)))}")
+        return i, j, block
+
+    def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
+        """Criterion of each group, or of each group united with itself."""
+        values = []
+        with np.errstate(all="ignore"):
+            for batch in gen_batches(len(statistics), _count(statistics.row_nbytes)):
+                block = statistics[batch]
+                if doubled:
+                    block = self.likelihood.pool(block, block)
+                values.append(self.criterion(Fit(self.likelihood, block), self.penalty_scale))
+        return np.concatenate(values)
+
+    def _pairs_per_block(self, left: Side, right: Side) -> int:
+        return _count(left.statistics.row_nbytes + right.statistics.row_nbytes)
+
+    def _check_finite(self, information: np.ndarray) -> None:
+        wrong = ~np.isfinite(information)
+        if not wrong.any():
+            return
+        i = int(np.argmax(wrong))
+        if self.reg_covar == 0 and not information[i] > 0:
+            raise ValueError(
+                f"Group {i} has an infinite likelihood under {type(self.likelihood).__name__}: it does not vary in "
+                f"some direction. Set reg_covar > 0, or set prior_strength > 0 and fit."
+            )
+        _raise_not_finite(f"The criterion of group {i}")
+
+
+def _count(nbytes: int) -> int:
+    """Rows of `nbytes` each whose pooling, with its temporary arrays, fits into a block."""
+    budget = min(get_config()["working_memory"] * 2**20, _BLOCK_BYTES)
+    return max(1, int(budget // (4 * nbytes + 64)))
+
+
+def _warn_of_central(central: np.ndarray) -> None:
+    if central.any():
+        warnings.warn(
+            f"{central.sum()} of {len(central)} groups are nearer to the reference groups than the centre of these, "
+            f"and have no direction from it: their 'centered' values are 1. Groups of very different sizes cause this; "
+            f"prior_strength > 0 evens them out.",
+            stacklevel=2,
+        )
+
+
+def _raise_not_finite(what: str) -> None:
+    raise ValueError(
+        f"{what} is not a finite number: the vectors are too large or too small for double precision. "
+        f"Rescale them, for example to unit variance."
+    )

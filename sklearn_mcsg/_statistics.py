@@ -1,0 +1,193 @@
+"""Sufficient statistics: what is kept of a group, one row a group, and how two groups merge.
+
+Moments are centred and accumulated in float64 whatever the vectors' precision: E[x^2] - E[x]^2 cancels.
+Pooling two groups never looks at their vectors again, except where a criterion needs fourth moments that
+have no small sufficient statistic; those keep their vectors as `Part`s, by reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_mcsg.groups import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sufficient statistics of many groups: arrays whose first axis runs over the groups.
+
+    Likelihoods derive their own class from it. Fields that are arrays, `Groups` or tuples of such are
+    indexed and concatenated group by group; everything else is shared by all groups.
+
+    Attributes
+    ----------
+    n : ndarray of shape (n_groups,)
+        Total weight of each group: its number of vectors when there are no weights.
+    mean : ndarray of shape (n_groups, n_features)
+        Weighted mean of its vectors; 0 for a group without vectors.
+    """
+
+    n: np.ndarray
+    mean: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return self.mean.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def __getitem__(self, key: Any) -> Self:
+        return replace(self, **{f.name: _take(getattr(self, f.name), key) for f in fields(self)})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Put statistics one after the other."""
+        columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
+        return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+
+    @property
+    def finite(self) -> np.ndarray:
+        """Whether all numbers of each group are finite."""
+        arrays = [value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)]
+        return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes that the statistics of one group may take."""
+        return sum(_row_nbytes(getattr(self, f.name)) for f in fields(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Vectors that belong to the groups of some statistics, and the noise around each of them.
+
+    `noise` is None for observed vectors; pseudo-vectors of a prior carry what their likelihood knows of
+    their spread.
+    """
+
+    rows: Groups
+    noise: Any = None
+
+    def __getitem__(self, key: Any) -> Part:
+        return replace(self, rows=self.rows[key])
+
+
+def _take(value: Any, key: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(item[key] for item in value)
+    return value[key] if isinstance(value, np.ndarray | Groups) else value
+
+
+def _concatenate(values: list[Any]) -> Any:
+    first = values[0]
+    if isinstance(first, tuple):
+        return tuple(_concatenate(list(items)) for items in zip(*values, strict=True))
+    if isinstance(first, Part):
+        return replace(first, rows=Groups.concatenate([part.rows for part in values]))
+    if isinstance(first, Groups):
+        return Groups.concatenate(values)
+    return np.concatenate(values) if isinstance(first, np.ndarray) else first
+
+
+def _row_nbytes(value: Any) -> int:
+    if isinstance(value, tuple):
+        return sum(_row_nbytes(item) for item in value)
+    if isinstance(value, Part):
+        return _row_nbytes(value.rows)
+    if isinstance(value, Groups):
+        return 8 * value.n_features * int(value.sizes.max(initial=0))
+    return value.nbytes // max(1, len(value)) if isinstance(value, np.ndarray) else 0
+
+
+def by_blocks(groups: Groups, function: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Apply a function to blocks of groups that fit into the working memory and join what it returns."""
+    results = [function(groups[block]) for block in groups.blocks()]
+    return tuple(np.concatenate(column) for column in zip(*results, strict=True))
+
+
+def mean_of(groups: Groups, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Total weight and weighted mean of each group, with 0 as the mean of no vectors."""
+    n = groups.totals
+    return n, groups.sum(vectors) / np.where(n > 0, n, 1)[:, None]
+
+
+def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
+    """Weight, mean and centred power sums from the second to the given order, of each group and feature."""
+
+    def block_sums(block: Groups) -> tuple[np.ndarray, ...]:
+        vectors = block.rows()
+        n, mean = mean_of(block, vectors)
+        centred = vectors - block.spread(mean)
+        power, sums = centred, []
+        for _ in range(2, order + 1):
+            power = power * centred
+            sums.append(block.sum(power))
+        return n, mean, *sums
+
+    return by_blocks(groups, block_sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """The quantities that every pooling formula shares (Chan, Golub and LeVeque 1983)."""
+
+    n: np.ndarray
+    mean: np.ndarray
+    delta: np.ndarray  # difference of the means
+    left: np.ndarray  # share of the left group in the total weight
+    right: np.ndarray
+    between: np.ndarray  # n m / (n + m), the weight of the squared difference
+
+
+def merge(a: Statistics, b: Statistics) -> Merge:
+    """Pool weights and means, row by row."""
+    n = a.n + b.n
+    total = np.where(n > 0, n, 1)
+    delta = b.mean - a.mean
+    right = b.n / total
+    return Merge(n, a.mean + delta * right[:, None], delta, a.n / total, right, a.n * right)
+
+
+def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]) -> np.ndarray:
+    """Weighted sum over each group's vectors of ``term(vectors, rows, block, noise)``, by blocks of groups.
+
+    `term` returns one row per vector; its columns, if any, are summed each on its own.
+    """
+    total: Any = 0.0
+    for part in parts:
+        sums = []
+        for block in part.rows.blocks():
+            rows = part.rows[block]
+            sums.append(rows.sum(term(rows.rows(), rows, block, part.noise)))
+        total = total + np.concatenate(sums)
+    return total
+
+
+def corpus_mean(statistics: Statistics) -> tuple[float, np.ndarray, np.ndarray]:
+    """Weight and mean of all groups together, and each group's deviation from that mean."""
+    n = statistics.n.sum()
+    mean = statistics.n @ statistics.mean / n
+    return n, mean, statistics.mean - mean
+
+
+def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of parallel collections as one (n_groups, n_rows, n_features) array, and their weights.
+
+    Missing rows are zero with weight 0.
+    """
+    arrays, weights = [], []
+    for groups in collections:
+        width = int(groups.sizes.max(initial=0))
+        filled = np.arange(width) < groups.sizes[:, None]
+        array = np.zeros((len(groups), width, groups.n_features))
+        array[filled] = groups.rows()
+        weight = np.zeros(filled.shape)
+        weight[filled] = 1 if groups.weights is None else groups.weights
+        arrays.append(array)
+        weights.append(weight)
+    return np.concatenate(arrays, axis=1), np.concatenate(weights, axis=1)

@@ -1,0 +1,138 @@
+"""Criteria: what a fit is worth once its flexibility is paid for.
+
+Every criterion is ``-2 (goodness - penalty)``, lower is better, on the scale of the log-likelihood. The registry
+`CRITERIA` at the foot of this file is also the tests' list.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_mcsg.likelihoods import Fit, Likelihood
+
+__all__ = ["AIC", "BIC", "CRITERIA", "TIC", "BayesFactor", "Criterion"]
+
+
+class Criterion(BaseEstimator):
+    """An information criterion; subclass it to add one.
+
+    A subclass must define `penalty`. The class attributes say what it uses: `needs` names optional methods of
+    `Likelihood`, `order` is the highest moment asked of the statistics, `uses_prior` asks for the likelihood's prior.
+
+    Examples
+    --------
+    The small-sample correction of the AIC:
+
+    >>> from sklearn_mcsg import Criterion, ModelComparisonSimilarity
+    >>> class AICc(Criterion):
+    ...     def penalty(self, fit):
+    ...         k = fit.n_parameters
+    ...         return k + k * (k + 1) / (fit.n - k - 1)
+    >>> similarity = ModelComparisonSimilarity("spherical", AICc())
+    >>> similarity.pairwise([[[0.0], [1.0], [2.0], [4.0]], [[0.0], [1.0], [2.0], [6.0]]]).round(2)
+    array([[25.6 , 24.74],
+           [24.74, 25.6 ]])
+    """
+
+    needs: tuple[str, ...] = ()
+    order = 2
+    uses_prior = False
+
+    def goodness(self, fit: Fit) -> np.ndarray:
+        """How well the model explains each group, on the scale of a log-likelihood."""
+        return fit.log_likelihood
+
+    @abstractmethod
+    def penalty(self, fit: Fit) -> np.ndarray | float:
+        """What the model's flexibility costs."""
+
+    def __call__(self, fit: Fit, penalty_scale: float = 1.0) -> np.ndarray:
+        """The criterion of each group."""
+        return -2 * (self.goodness(fit) - penalty_scale * self.penalty(fit))
+
+    def check(self, likelihood: Likelihood) -> None:
+        """Raise unless the likelihood defines what the criterion needs."""
+        if not self._accepts(likelihood):
+            others = [repr(name) for name, criterion in CRITERIA.items() if criterion()._accepts(likelihood)]
+            raise ValueError(
+                f"{type(likelihood).__name__} defines no {' and no '.join(self.needs)}, which criterion "
+                f"{type(self).__name__} needs: choose among the criteria {', '.join(others)}."
+            )
+
+    def _accepts(self, likelihood: Likelihood) -> bool:
+        return all(likelihood.defines(method) for method in self.needs)
+
+
+class AIC(Criterion):
+    """Akaike's criterion: the penalty is the number of parameters k (``"aic"``).
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> ModelComparisonSimilarity("diag", "aic").score_samples([[[0.0], [2.0]]]).round(3)
+    array([9.676])
+    """
+
+    def penalty(self, fit: Fit) -> float:
+        return fit.n_parameters
+
+
+class TIC(Criterion):
+    """Takeuchi's criterion: the penalty tr(I J^-1) stays right when the model is wrong (``"tic"``).
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> ModelComparisonSimilarity("diag", "tic").score_samples([[[0.0], [2.0]]]).round(3)
+    array([7.676])
+    """
+
+    needs = ("tic_penalty",)
+    order = 4
+
+    def penalty(self, fit: Fit) -> np.ndarray:
+        return fit.tic_penalty
+
+
+class BIC(Criterion):
+    """Schwarz's criterion: the penalty is k ln(n) / 2 (``"bic"``).
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> ModelComparisonSimilarity("diag", "bic").score_samples([[[0.0], [2.0]]]).round(3)
+    array([7.062])
+    """
+
+    def penalty(self, fit: Fit) -> np.ndarray:
+        return 0.5 * fit.n_parameters * np.log(fit.n)
+
+
+class BayesFactor(Criterion):
+    """The exact log evidence under a conjugate prior, which needs no penalty (``"bayes"``).
+
+    The similarity is then twice the log Bayes factor of one model against two. The prior is the likelihood's own
+    or, when it has none, learnt from the fitted corpus.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> X = [[[0.0], [2.0]], [[1.0], [4.0], [3.0]]]
+    >>> ModelComparisonSimilarity("diag", "bayes").fit(X).score_samples(X).round(3)
+    array([ 7.081, 10.622])
+    """
+
+    needs = ("log_evidence",)
+    uses_prior = True
+
+    def goodness(self, fit: Fit) -> np.ndarray:
+        return fit.log_evidence
+
+    def penalty(self, fit: Fit) -> float:
+        return 0.0
+
+
+CRITERIA = {"aic": AIC, "tic": TIC, "bic": BIC, "bayes": BayesFactor}

@@ -1,0 +1,493 @@
+"""The similarity of groups as a scikit-learn estimator, and as a function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_mcsg._pairwise import OUTPUTS, Comparison, Side
+from sklearn_mcsg._statistics import Statistics
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.groups import Groups, validate_groups
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+
+__all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
+
+
+class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Similarity of groups of vectors: did one model generate both, or two?
+
+    The similarity of two groups is the difference of an information criterion between two separate models and one
+    shared model, ``IC(A) + IC(B) - IC(A and B together)``: positive when one model explains both groups better than
+    two [1]_.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+        The model of a group: a normal distribution with diagonal, spherical or full covariance, or a
+        von Mises-Fisher distribution of the vectors' directions.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
+        What a model costs: the number of parameters; Takeuchi's trace, right also for wrong models; Schwarz's
+        penalty; or nothing, with the exact evidence under a conjugate prior in place of the likelihood. ``"bayes"``
+        learns its prior from the fitted corpus unless the likelihood is an instance that has one.
+    output : {"similarity", "distance", "divergence", "centered"}, default="similarity"
+        What `transform`, `pairwise` and `paired` return:
+
+        - ``"similarity"``: as above, unbounded, higher for more similar groups. As a kernel it is not positive
+          semi-definite in general.
+        - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
+          twice the log-likelihood ratio.
+        - ``"divergence"``: distance times ``(n + m) / (n m)``, free of the groups' sizes; close to the squared
+          Mahalanobis distance of the means.
+        - ``"centered"``: one minus the cosine of the two groups as seen from the centre of the reference groups, in
+          [0, 2]. The common part of all distances, large on real text, is gone.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector. It keeps groups of one vector and constant features finite.
+    prior_strength : float, default=0.0
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, added to every group. With a positive
+        value groups may be empty.
+    penalty_scale : float, default=1.0
+        Factor on the criterion's penalty.
+    n_references : int, default=512
+        Number of fitted groups that ``"centered"`` refers to: all of them, or a random sample of this size.
+    random_state : int, RandomState instance or None, default=None
+        Determines that sample. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of threads, or of workers of the active joblib backend.
+    verbose : int, default=0
+        Verbosity of the computation of pairs.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` was a data frame.
+    n_groups_ : int
+        Number of fitted groups.
+    likelihood_ : Likelihood
+        The likelihood, with its prior when the criterion uses one.
+    criterion_ : Criterion
+        The criterion.
+    references_ : ndarray of int
+        The fitted groups that ``"centered"`` refers to.
+
+    See Also
+    --------
+    model_comparison_similarity : The same as a function.
+
+    Notes
+    -----
+    `X` may be a list, tuple or object array of (n_i, n_features) arrays, a 3-d array, `Groups` (which also carry
+    weights), a column of lists of vectors, or an (n_groups, n_features) array: groups of one vector each.
+
+    `score_samples` and `score` choose among the Gaussian likelihoods without labels. Never compare ``"vmf"``, a density
+    on the sphere, with them, nor different criteria with each other.
+
+    References
+    ----------
+    .. [1] Francisco Vargas, Kamen Brestnichki and Nils Hammerla. Model Comparison for Semantic Grouping. ICML 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(mean, size=(n, 5)) for mean, n in [(0, 8), (0, 12), (3, 10)]]
+    >>> ModelComparisonSimilarity().pairwise(X).round(1)
+    array([[  20. ,    6.1, -134.3],
+           [   6.1,   20. , -128.9],
+           [-134.3, -128.9,   20. ]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
+        "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        "output": [StrOptions(set(OUTPUTS))],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "penalty_scale": [Interval(Real, 0, None, closed="left")],
+        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "diag",
+        criterion: str | Criterion = "aic",
+        *,
+        output: str = "similarity",
+        reg_covar: float = 1e-6,
+        prior_strength: float = 0.0,
+        penalty_scale: float = 1.0,
+        n_references: int = 512,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.output = output
+        self.reg_covar = reg_covar
+        self.prior_strength = prior_strength
+        self.penalty_scale = penalty_scale
+        self.n_references = n_references
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the groups that `transform` compares with, and learn from them what the parameters ask for.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus, in any form listed under Notes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ModelComparisonSimilarity
+        """
+        self._validate_params()
+        comparison = self._new_comparison()
+        groups = self._check_groups(X)
+        return self._set_fitted(X, groups, comparison, comparison.statistics(groups), groups.output_dtype)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Append groups to the fitted ones.
+
+        The result is that of one `fit` on all groups: everything learnt from the corpus (prior, pseudo-vectors,
+        references) is learnt anew from all groups seen so far, so earlier results that depend on it change.
+
+        Parameters
+        ----------
+        X : groups
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ModelComparisonSimilarity
+        """
+        if not hasattr(self, "_comparison"):
+            return self.fit(X)
+        self._validate_params()
+        groups = self._check_fitted_groups(X)
+        statistics = Statistics.concatenate([self._statistics, self._comparison.statistics(groups)])
+        dtype = np.result_type(self._dtype, groups.output_dtype)
+        return self._set_fitted(X, groups, self._new_comparison(), statistics, dtype)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Compare groups with the fitted ones.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to compare.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, n_groups_)
+            The chosen output for each pair.
+        """
+        check_is_fitted(self)
+        left, dtype = self._prepare(X, self.output)
+        return self._active().all_pairs(
+            left, self._fitted_side(self.output), self.output, np.result_type(dtype, self._dtype)
+        )
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit to groups and compare them with each other: ``pairwise(X)`` at the price of one pass.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups, n_groups)
+            The chosen output for each pair.
+        """
+        self.fit(X)
+        return self._active().all_pairs(self._fitted_side(self.output), None, self.output, self._dtype)
+
+    def pairwise(self, X: Any, Y: Any = None, *, output: str | None = None) -> np.ndarray:
+        """Compare all pairs of groups.
+
+        Works before `fit` unless something has to be learnt from a corpus: ``prior_strength > 0``, ``"bayes"`` without
+        a given prior, and ``"centered"``.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`, of which only half the pairs are computed.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, n_groups_Y)
+        """
+        output = self._check_output(output)
+        left, dtype = self._prepare(X, output)
+        if Y is None:
+            return self._active().all_pairs(left, None, output, dtype)
+        right, right_dtype = self._prepare(Y, output, left, "Y")
+        return self._active().all_pairs(left, right, output, np.result_type(dtype, right_dtype))
+
+    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
+        """Compare groups row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_groups,)
+        """
+        output = self._check_output(output)
+        left, dtype = self._prepare(X, output)
+        right, right_dtype = self._prepare(Y, output, left, "Y")
+        if len(left) != len(right):
+            raise ValueError(
+                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
+                f"For all pairs call pairwise."
+            )
+        return self._active().row_by_row(left, right, output, np.result_type(dtype, right_dtype))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Information criterion of each group in the paper's sign: lower is better.
+
+        It is ``-2 (L - penalty)`` for AIC, TIC and BIC and minus twice the log evidence for the Bayes factor. Values of
+        ``"vmf"`` and of the Gaussian likelihoods, or of different criteria, must not be compared.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to score.
+
+        Returns
+        -------
+        criterion : ndarray of shape (n_groups,)
+        """
+        side, dtype = self._prepare(X, "similarity")
+        return side.alone.astype(dtype)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
+
+        It chooses among Gaussian likelihoods without labels. ``"vmf"``, a density on the sphere, must not be compared
+        with them, nor different criteria with each other.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to score.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+        """
+        return -float(np.mean(self.score_samples(X), dtype=np.float64))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_groups_
+
+    def _new_comparison(self) -> Comparison:
+        """What the parameters say, before anything is learnt."""
+        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
+        criterion.check(likelihood)
+        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        needs = {"pseudo_group": self.prior_strength > 0, "learn_prior": comparison.lacks_prior}
+        for method, needed in needs.items():
+            if needed and not likelihood.defines(method):
+                remedy = "set prior_strength=0" if method == "pseudo_group" else "give it a prior"
+                raise ValueError(f"{type(likelihood).__name__} defines no {method}: {remedy}.")
+        return comparison
+
+    def _learns(self, comparison: Comparison, output: str) -> list[str]:
+        """What has to be learnt from a corpus."""
+        wanted = {
+            "prior_strength > 0": self.prior_strength > 0,
+            f"criterion={self.criterion!r} without a prior": comparison.lacks_prior,
+            "output='centered'": output == "centered",
+        }
+        return [reason for reason, needed in wanted.items() if needed]
+
+    def _learn(self, comparison: Comparison, statistics: Any) -> Comparison:
+        """Complete a comparison by what the corpus teaches."""
+        reasons = self._learns(comparison, "similarity")
+        if reasons and not statistics.n.any():
+            raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
+        likelihood = comparison.likelihood
+        with np.errstate(over="ignore", invalid="ignore"):
+            if comparison.lacks_prior:
+                likelihood = clone(likelihood).set_params(prior=likelihood.learn_prior(statistics))
+            if self.prior_strength > 0:
+                comparison = replace(comparison, pseudo=likelihood.pseudo_group(statistics, float(self.prior_strength)))
+        return replace(comparison, likelihood=likelihood)
+
+    def _set_fitted(self, X: Any, groups: Groups, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
+        """Learn from all statistics, and set the fitted attributes once nothing can fail any more."""
+        comparison = self._learn(comparison, statistics)
+        chosen = np.arange(len(statistics))
+        if len(chosen) > self.n_references:
+            random_state = check_random_state(self.random_state)
+            chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
+        references = comparison.references(statistics[chosen]) if self.output == "centered" else None
+        side = comparison.side(statistics, self.output, references)
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+        self.n_groups_ = len(statistics)
+        self.likelihood_ = comparison.likelihood
+        self.criterion_ = comparison.criterion
+        self.references_ = chosen
+        self._comparison = comparison
+        self._statistics = statistics
+        self._side = self.output, side
+        self._references = references
+        self._dtype = dtype
+        return self
+
+    def _active(self) -> Comparison:
+        """The fitted comparison or, before `fit`, the parameters' one, with the number of jobs as it is now."""
+        comparison = self._comparison if hasattr(self, "_comparison") else self._new_comparison()
+        return replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _fitted_side(self, output: str) -> Side:
+        """The fitted groups, prepared for an output."""
+        if self._side[0] == output:
+            return self._side[1]
+        return self._active().side(self._statistics, output, self._reference_side(output))
+
+    def _reference_side(self, output: str) -> Side | None:
+        if output != "centered":
+            return None
+        if self._references is not None:
+            return self._references
+        return self._active().references(self._statistics[self.references_])
+
+    def _prepare(self, X: Any, output: str, other: Side | None = None, name: str = "X") -> tuple[Side, np.dtype]:
+        """Validate groups and prepare them for an output; `other` is a side they will be compared with."""
+        self._validate_params()
+        fitted = hasattr(self, "_comparison")
+        comparison = self._active()
+        if not fitted and (reasons := self._learns(comparison, output)):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
+                f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
+        if other is not None and groups.n_features != other.statistics.n_features:
+            raise ValueError(
+                f"X has {other.statistics.n_features} features, but {name} has {groups.n_features}: "
+                f"the vectors of both must have the same width."
+            )
+        references = self._reference_side(output) if fitted else None
+        return comparison.side(comparison.statistics(groups), output, references), groups.output_dtype
+
+    def _check_groups(self, X: Any) -> Groups:
+        return validate_groups(X, allow_empty=self.prior_strength > 0)
+
+    def _check_fitted_groups(self, X: Any) -> Groups:
+        """Validate groups, their features against the fitted ones; names, if any, before values."""
+        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        if named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        groups = self._check_groups(X)
+        if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _check_output(self, output: str | None) -> str:
+        output = self.output if output is None else output
+        if output not in OUTPUTS:
+            raise ValueError(f"output must be one of {sorted(OUTPUTS)}, got {output!r}.")
+        return output
+
+
+def model_comparison_similarity(
+    X: Any,
+    Y: Any = None,
+    *,
+    likelihood: str | Likelihood = "diag",
+    criterion: str | Criterion = "aic",
+    output: str = "similarity",
+    **params: Any,
+) -> np.ndarray:
+    """Compare all pairs of groups by model comparison.
+
+    The function form of `ModelComparisonSimilarity.pairwise`. What has to be learnt from a corpus is learnt from all
+    groups given, `X` and `Y` together.
+
+    Parameters
+    ----------
+    X : groups
+        Groups along the rows.
+    Y : groups, default=None
+        Groups along the columns; ``None`` means `X`.
+    likelihood : str or Likelihood, default="diag"
+        The model of a group.
+    criterion : str or Criterion, default="aic"
+        What a model costs.
+    output : str, default="similarity"
+        What to return for each pair.
+    **params : dict
+        Further parameters of `ModelComparisonSimilarity`.
+
+    Returns
+    -------
+    matrix : ndarray of shape (n_groups_X, n_groups_Y)
+
+    See Also
+    --------
+    ModelComparisonSimilarity : The estimator, which explains the parameters.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import model_comparison_similarity
+    >>> X = [[[0.0], [1.0], [2.0]], [[0.5], [1.5]], [[8.0], [9.0]]]
+    >>> model_comparison_similarity(X, output="distance").round(2)
+    array([[ 0.  ,  0.52, 17.18],
+           [ 0.52,  0.  , 16.19],
+           [17.18, 16.19,  0.  ]])
+    """
+    estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, **params)
+    estimator._validate_params()
+    if estimator._learns(estimator._new_comparison(), output):
+        estimator.fit(X)
+        if Y is not None:
+            estimator.partial_fit(Y)
+    return estimator.pairwise(X, Y)

@@ -1,0 +1,335 @@
+"""The slow, obvious truth that the library is tested against: concatenate, fit, subtract.
+
+Nothing here is shared with the library. The union of two groups is a concatenation, every criterion is
+computed from the vectors, and the TIC penalty is tr(I J^-1) by definition, from scores and Hessians.
+
+Throughout, ``x`` is (n, d), ``c`` the (n,) weights, and ``eps`` (reg_covar) the variance of the observation
+noise: every vector stands for N(x, eps I), or for von Mises-Fisher(u, 1/eps) on the sphere. Degenerate
+inputs (a covariance that is singular at eps = 0, identical directions at eps = 0) are not defined here.
+"""
+
+import itertools
+import pickle
+
+import mpmath as mp
+import numpy as np
+from scipy.special import gammaln, multigammaln
+
+DIGITS = 50
+
+
+def n_parameters(name, d):
+    """Number of free parameters of the model in ``d`` dimensions."""
+    return {"spherical": d + 1, "diag": 2 * d, "full": d + d * (d + 1) // 2, "vmf": d}[name]
+
+
+# Maximised log-likelihoods.
+
+
+def log_likelihood(name, x, c, eps):
+    """Log density at the estimate, in expectation over the noise, summed over the weighted vectors."""
+    if name == "vmf":
+        return _log_likelihood_vmf(x, c, eps)
+    residual = x - np.average(x, axis=0, weights=c)
+    if name == "full":
+        variance, axes = _principal_axes(x, c, eps)
+        residual = residual @ axes.T
+    square = residual**2 + eps
+    if name == "diag":
+        variance = np.average(square, axis=0, weights=c)
+    if name == "spherical":
+        variance = np.average(square.mean(axis=1), weights=c)
+    return c @ (-0.5 * (np.log(2 * np.pi * variance) + square / variance)).sum(axis=1)
+
+
+def _principal_axes(x, c, eps):
+    """Eigenvalues and eigenvectors (rows) of the covariance S/n + eps I, by SVD of its root."""
+    centred = np.sqrt(c / c.sum())[:, None] * (x - np.average(x, axis=0, weights=c))
+    root = np.vstack([centred, np.sqrt(eps) * np.eye(x.shape[1])])
+    _, singular, axes = np.linalg.svd(root, full_matrices=False)
+    return singular**2, axes
+
+
+# The von Mises-Fisher distribution in mpmath: every function but the first is called inside mp.workdps.
+
+
+def _log_likelihood_vmf(x, c, eps):
+    """The density is with respect to the surface measure of the sphere."""
+    d = x.shape[1]
+    with mp.workdps(DIGITS):
+        length = mp.norm(_unit_vectors(x).T * _share(c)) * _noise_length(d, eps)
+        kappa = _solve_kappa(d, length)
+        return float(mp.fsum(c) * (kappa * length - _log_normaliser(d, kappa)))
+
+
+def _unit_vectors(x):
+    rows = [mp.matrix(row.tolist()) for row in x]
+    return mp.matrix([list(row / mp.norm(row)) for row in rows])
+
+
+def _share(c):
+    """The weights as a column that sums to one."""
+    column = mp.matrix(c.tolist())
+    return column / mp.fsum(column)
+
+
+def _resultant_length(d, kappa):
+    """A_d(kappa), the length of the mean of the distribution."""
+    return mp.besseli(mp.mpf(d) / 2, kappa) / mp.besseli(mp.mpf(d) / 2 - 1, kappa)
+
+
+def _noise_length(d, eps):
+    """Length of the mean of the noise around a unit vector."""
+    return _resultant_length(d, 1 / mp.mpf(eps)) if eps > 0 else mp.mpf(1)
+
+
+def _solve_kappa(d, length):
+    """Root of A_d(kappa) = length, from Banerjee's approximation."""
+    if length < mp.mpf(10) ** -30:
+        return mp.mpf(0)
+    start = length * (d - length**2) / (1 - length**2)
+    return mp.findroot(lambda kappa: _resultant_length(d, kappa) - length, (start, start * mp.mpf("1.001")))
+
+
+def _log_normaliser(d, kappa):
+    """ln Z(kappa), the logarithm of the integral of exp(kappa mu.v) over the sphere."""
+    half = mp.mpf(d) / 2
+    if kappa == 0:
+        return mp.log(2 * mp.pi**half / mp.gamma(half))
+    return half * mp.log(2 * mp.pi) + mp.log(mp.besseli(half - 1, kappa)) - (half - 1) * mp.log(kappa)
+
+
+def _second_moment(d, kappa, length, uu):
+    """E v v^T of a von Mises-Fisher distribution around u, from ``uu`` = u u^T (or a mean of those)."""
+    spread = length / kappa if kappa > 0 else mp.mpf(1) / d
+    return spread * mp.eye(d) + (1 - d * spread) * uu
+
+
+# TIC penalties by definition.
+
+
+def tic_penalty(name, x, c, eps):
+    """tr(I J^-1): I = mean outer product of the score, J = minus the mean Hessian, at the estimate.
+
+    The noise is explicit: every vector becomes a set of weighted points with the moments of N(x, eps I).
+    "diag" and "spherical" are practical at d = 300; "full" needs 2^d points a vector (d <= 10, fewer if
+    there are many vectors) and "vmf" inverts a d x d matrix in mpmath (d <= 50).
+    """
+    if name == "vmf":
+        return _tic_vmf(x, c, eps)
+    offsets, weights = CUBATURES[name](x.shape[1])
+    points = (x[:, None, :] + np.sqrt(eps) * offsets).reshape(-1, x.shape[1])
+    c = np.outer(c, weights).ravel()
+    if name == "diag":  # separate parameters a feature: J is block diagonal
+        return sum(_tic_spherical(feature[:, None], c) for feature in points.T)
+    return _tic_spherical(points, c) if name == "spherical" else _tic_full(points, c)
+
+
+def marginal_cubature(d):
+    """Three points whose *marginals* have the moments of N(0, 1) to order 5 (Gauss-Hermite)."""
+    return np.sqrt(3) * np.array([-1.0, 0.0, 1.0])[:, None] * np.ones(d), np.array([1, 4, 1]) / 6
+
+
+def radial_cubature(d):
+    """2d + 1 points z with the mean and covariance of N(0, I), E z |z|^2 = 0 and E |z|^4 = d (d + 2).
+
+    That is all that |x + z|^2 and its square depend on, for any x, hence all that "spherical" looks at.
+    """
+    axes = np.sqrt(d + 2) * np.eye(d)
+    return np.vstack([np.zeros(d), axes, -axes]), np.r_[2.0, np.full(2 * d, 0.5)] / (d + 2)
+
+
+def joint_cubature(d):
+    """2^d + 2d + 1 points with all joint moments of N(0, I) to order 5.
+
+    The radius is 0 or sqrt(d + 2), and the directions are the axes and the corners of a cube.
+    """
+    axes = np.sqrt(d + 2) * np.eye(d)
+    corners = np.sqrt((d + 2) / d) * np.array(list(itertools.product([-1.0, 1.0], repeat=d)))
+    on_corners = (d / (d + 2)) ** 2 / 2**d
+    weights = np.r_[2 / (d + 2), np.full(2 * d, (d + 2) ** -2.0), np.full(2**d, on_corners)]
+    return np.vstack([np.zeros(d), axes, -axes, corners]), weights
+
+
+CUBATURES = {"diag": marginal_cubature, "spherical": radial_cubature, "full": joint_cubature}
+
+
+def _trace(score, hessian, c):
+    """tr(I J^-1) from the scores (n, k) and the mean Hessian (k, k)."""
+    outer = (score.T * c) @ score / c.sum()
+    return np.trace(np.linalg.solve(-hessian, outer))
+
+
+def _tic_spherical(x, c):
+    """Parameters: the mean and the variance v of log p = -(d/2) ln(2 pi v) - |x - mean|^2 / (2 v)."""
+    d = x.shape[1]
+    residual = x - np.average(x, axis=0, weights=c)
+    square = (residual**2).sum(axis=1)
+    v = np.average(square, weights=c) / d
+    score = np.column_stack([residual / v, -d / (2 * v) + square / (2 * v**2)])
+    hessian = np.diag(np.full(d + 1, -1 / v))
+    hessian[:d, d] = hessian[d, :d] = -np.average(residual, axis=0, weights=c) / v**2
+    hessian[d, d] = d / (2 * v**2) - np.average(square, weights=c) / v**3
+    return _trace(score, hessian, c)
+
+
+def _tic_full(x, c):
+    """Parameters: the mean and the upper triangle of the precision P, in coordinates z whitened by the fit.
+
+    There the estimate is mean 0, P = I, and log p = (ln det P - (z - mean)^T P (z - mean)) / 2 + const has
+    the Hessians -P for the mean, -tr(P^-1 E P^-1 F) / 2 for the entries E, F of P, and mean zero across.
+    """
+    d = x.shape[1]
+    eigenvalues, axes = _principal_axes(x, c, 0.0)
+    z = (x - np.average(x, axis=0, weights=c)) @ axes.T / np.sqrt(eigenvalues)
+    row, column = np.triu_indices(d)
+    occurrences = np.where(row == column, 1.0, 2.0)
+    score = np.hstack([z, 0.5 * occurrences * ((row == column) - z[:, row] * z[:, column])])
+    return _trace(score, -np.diag(np.r_[np.ones(d), 0.5 * occurrences]), c)
+
+
+def _tic_vmf(x, c, eps):
+    """Parameter: theta = kappa mu of the exponential family exp(theta.v) / Z(|theta|).
+
+    The score is v - E v, and minus the Hessian is the covariance of the fitted model.
+    """
+    d = x.shape[1]
+    with mp.workdps(DIGITS):
+        unit, share = _unit_vectors(x), _share(c)
+        noise = _noise_length(d, eps)
+        mean = noise * (unit.T * share)
+        moment = unit.T * mp.diag(list(share)) * unit
+        if eps > 0:
+            moment = _second_moment(d, 1 / mp.mpf(eps), noise, moment)
+        length = mp.norm(mean)
+        kappa = _solve_kappa(d, length)
+        direction = mean / length if kappa > 0 else mp.zeros(d, 1)
+        model = _second_moment(d, kappa, length, direction * direction.T)
+        product = (moment - mean * mean.T) * mp.inverse(model - mean * mean.T)
+        return float(mp.fsum(product[i, i] for i in range(d)))
+
+
+# Evidence under the conjugate priors.
+
+
+def log_evidence(name, x, c, prior):
+    """Log marginal likelihood: Normal-Gamma for "diag" and "spherical", Normal-Wishart for "full"."""
+    n, d = c.sum(), x.shape[1]
+    if name == "diag":
+        rates = np.broadcast_to(prior["beta"], d)
+        features = zip(x.T, prior["mean"], rates, strict=True)
+        return sum(_normal_gamma(f[:, None], c, m, prior["kappa"], prior["alpha"], b) for f, m, b in features)
+    if name == "spherical":
+        return _normal_gamma(x, c, prior["mean"], prior["kappa"], prior["alpha"], prior["beta"])
+    mean = np.average(x, axis=0, weights=c)
+    shift = mean - prior["mean"]
+    kappa, dof = prior["kappa"] + n, prior["dof"] + n
+    scatter = prior["scatter"] + ((x - mean).T * c) @ (x - mean)
+    scatter = scatter + prior["kappa"] * n / kappa * np.outer(shift, shift)
+    return (
+        multigammaln(dof / 2, d)
+        - multigammaln(prior["dof"] / 2, d)
+        + prior["dof"] / 2 * np.linalg.slogdet(prior["scatter"])[1]
+        - dof / 2 * np.linalg.slogdet(scatter)[1]
+        + d / 2 * np.log(prior["kappa"] / kappa)
+        - n * d / 2 * np.log(np.pi)
+    )
+
+
+def _normal_gamma(x, c, mean0, kappa0, alpha0, beta0):
+    """x ~ N(mu, I/lambda), mu | lambda ~ N(mean0, I/(kappa0 lambda)), lambda ~ Gamma(alpha0, rate beta0)."""
+    n, d = c.sum(), x.shape[1]
+    mean = np.average(x, axis=0, weights=c)
+    kappa, alpha = kappa0 + n, alpha0 + n * d / 2
+    beta = beta0 + 0.5 * (c @ (x - mean) ** 2).sum()
+    beta = beta + 0.5 * kappa0 * n / kappa * ((mean - mean0) ** 2).sum()
+    return (
+        gammaln(alpha)
+        - gammaln(alpha0)
+        + alpha0 * np.log(beta0)
+        - alpha * np.log(beta)
+        + d / 2 * np.log(kappa0 / kappa)
+        - n * d / 2 * np.log(2 * np.pi)
+    )
+
+
+# Criteria and comparisons.
+
+
+_known = {}
+
+
+def information(name, criterion, x, c, eps, prior=None, penalty_scale=1.0):
+    """-2 (L - penalty_scale * penalty); lower fits better. "bayes" uses neither ``eps`` nor a penalty.
+
+    Tests ask for the same groups again and again, so answers are remembered.
+    """
+    question = name, criterion, x.shape, x.tobytes(), c.tobytes(), eps, pickle.dumps(prior), penalty_scale
+    if question not in _known:
+        _known[question] = _information(name, criterion, x, c, eps, prior, penalty_scale)
+    return _known[question]
+
+
+def _information(name, criterion, x, c, eps, prior, penalty_scale):
+    if criterion == "bayes":
+        return -2 * log_evidence(name, x, c, prior)
+    k = n_parameters(name, x.shape[1])
+    penalties = {
+        "aic": lambda: k,
+        "tic": lambda: tic_penalty(name, x, c, eps),
+        "bic": lambda: 0.5 * k * np.log(c.sum()),
+    }
+    return -2 * (log_likelihood(name, x, c, eps) - penalty_scale * penalties[criterion]())
+
+
+def compare(name, criterion, a, b, eps, prior=None, penalty_scale=1.0):
+    """The "similarity", "distance" and "divergence" of the groups a = (x, c) and b = (y, e)."""
+
+    def ic(group):
+        return information(name, criterion, *group, eps, prior, penalty_scale)
+
+    def similarity(one, other):
+        union = tuple(np.concatenate(parts) for parts in zip(one, other, strict=True))
+        return ic(one) + ic(other) - ic(union)
+
+    n, m = a[1].sum(), b[1].sum()
+    value = similarity(a, b)
+    distance = max(0.0, 0.5 * (similarity(a, a) + similarity(b, b)) - value)
+    return {"similarity": value, "distance": distance, "divergence": distance * (n + m) / (n * m)}
+
+
+def pseudo_vectors(name, corpus_x, corpus_c, strength):
+    """Vectors of total weight ``strength`` with the moments of the Gaussian ``name`` fitted to the corpus.
+
+    Returns (points, weights). The moments agree to order 4 as far as the likelihood looks at them, so
+    concatenating these points to a group is what ``prior_strength`` means, for every criterion but "bayes".
+    """
+    mean = np.average(corpus_x, axis=0, weights=corpus_c)
+    variance = np.average((corpus_x - mean) ** 2, axis=0, weights=corpus_c)
+    points, weights = CUBATURES[name](corpus_x.shape[1])
+    if name == "diag":
+        points = points * np.sqrt(variance)
+    elif name == "spherical":
+        points = points * np.sqrt(variance.mean())
+    else:
+        eigenvalues, axes = _principal_axes(corpus_x, corpus_c, 0.0)
+        points = points * np.sqrt(eigenvalues) @ axes
+    return mean + points, strength * weights
+
+
+def centered_matrix(x_to_references, y_to_references, references, x_to_y):
+    """1 - G_AB / sqrt(G_AA G_BB) from divergences to, among and beside the reference groups.
+
+    The means run over all references and over all ordered pairs of them, the diagonal included. Where G_AA
+    or G_BB is not positive the value is not defined (nan); elsewhere it is clipped to [0, 2].
+    """
+    g = references.mean()
+    result = np.full(x_to_y.shape, np.nan)
+    for i, row in enumerate(x_to_references):
+        for j, column in enumerate(y_to_references):
+            g_ab = -0.5 * (x_to_y[i, j] - row.mean() - column.mean() + g)
+            g_aa = -0.5 * (0.0 - 2 * row.mean() + g)
+            g_bb = -0.5 * (0.0 - 2 * column.mean() + g)
+            if g_aa > 0 and g_bb > 0:
+                result[i, j] = np.clip(1 - g_ab / np.sqrt(g_aa * g_bb), 0.0, 2.0)
+    return result

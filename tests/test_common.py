@@ -1,0 +1,193 @@
+"""scikit-learn's own checks, unaltered, for every likelihood; the same through ragged groups; and ours beside them."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from conftest import COMBINATIONS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_param_validation,
+    check_set_output_transform_pandas,
+    check_set_output_transform_polars,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
+
+from sklearn_mcsg import LIKELIHOODS, ModelComparisonSimilarity
+from sklearn_mcsg._pairwise import OUTPUTS
+from sklearn_mcsg.groups import Groups
+
+
+class RaggedSimilarity(ModelComparisonSimilarity):
+    """A gate for tests only: each row of a matrix becomes a group of two to five vectors made from it."""
+
+    def _check_groups(self, X):
+        rows = super()._check_groups(X)
+        vectors = rows.rows()
+        sizes = 2 + np.abs(np.round(vectors[:, 0] * 7)).astype(int) % 4
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        shifted = np.repeat(vectors, sizes, axis=0) + (steps[:, None] + 0.5) * (1 + np.arange(vectors.shape[1]) % 3)
+        return Groups(shifted.astype(rows.output_dtype), offsets)
+
+
+ESTIMATORS = [
+    *(ModelComparisonSimilarity(likelihood) for likelihood in LIKELIHOODS),
+    *(ModelComparisonSimilarity(criterion=criterion) for criterion in ("tic", "bic", "bayes")),
+    *(ModelComparisonSimilarity(output=output) for output in ("distance", "divergence", "centered")),
+    ModelComparisonSimilarity(prior_strength=0.5, output="centered"),
+    *(RaggedSimilarity(likelihood) for likelihood in LIKELIHOODS),
+    *(RaggedSimilarity(likelihood, "tic") for likelihood in LIKELIHOODS),
+]
+
+
+def expected_failures(estimator):
+    if estimator.likelihood == "vmf" and not isinstance(estimator, RaggedSimilarity):
+        return {"check_estimators_dtypes": "its integer data hold a zero vector, which has no direction"}
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction", "ignore:Skipping check:UserWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# Checks that scikit-learn has but does not yield to others.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names", "ignore:X has feature names")
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_dataframe_column_names_consistency,
+        check_param_validation,
+        check_set_output_transform_pandas,
+        check_set_output_transform_polars,
+        check_transformer_get_feature_names_out,
+        check_transformer_get_feature_names_out_pandas,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_further_scikit_learn_checks(check):
+    check("ModelComparisonSimilarity", ModelComparisonSimilarity())
+
+
+# Our own checks, with scikit-learn's signature: check(name, estimator).
+
+
+def ragged(n_groups=12, seed=0, dtype=float):
+    rng = np.random.default_rng(seed)
+    return [(rng.normal(size=4) + rng.normal(size=(rng.integers(3, 8), 4))).astype(dtype) for _ in range(n_groups)]
+
+
+def close(a, b):
+    assert_allclose(a, b, rtol=1e-9, atol=1e-9 * max(1, np.abs(a).max()))
+
+
+def check_pairwise_of_subset(name, estimator):
+    """Rows of a matrix do not depend on the other rows, nor on how many there are."""
+    X = ragged()
+    estimator.fit(X)
+    whole = estimator.pairwise(X, X)
+    for rows in ([3], [7, 2], list(range(11))):
+        close(estimator.pairwise([X[i] for i in rows], X), whole[rows])
+        close(estimator.transform([X[i] for i in rows]), whole[rows])
+        close(estimator.score_samples([X[i] for i in rows]), estimator.score_samples(X)[rows])
+
+
+def check_pairwise_of_permutation(name, estimator):
+    """The order of groups permutes the matrix, the order of vectors does nothing."""
+    X = ragged()
+    estimator.fit(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    close(estimator.pairwise([X[i] for i in order]), estimator.pairwise(X)[np.ix_(order, order)])
+    close(estimator.pairwise([x[::-1] for x in X]), estimator.pairwise(X))
+
+
+def check_paired_is_the_diagonal(name, estimator):
+    X, Y = ragged(), ragged(seed=1)
+    estimator.fit(X)
+    close(estimator.paired(X, Y), np.diag(estimator.pairwise(X, Y)))
+
+
+def check_containers(name, estimator):
+    X = ragged()
+    boxed = np.empty(len(X), dtype=object)
+    boxed[:] = X
+    truth = estimator.fit(X).transform(X)
+    table = np.concatenate(X)[::-1]
+    offsets = np.cumsum([0, *map(len, X)])
+    shared = Groups(table, offsets, indices=np.arange(len(table))[::-1])
+    for box in (tuple(X), boxed, Groups.from_list(X), shared, pd.Series(X), [x.tolist() for x in X]):
+        close(clone(estimator).fit(box).transform(box), truth)
+
+
+def check_blocks_and_jobs(name, estimator):
+    """Neither the working memory nor the number of jobs changes a value."""
+    X = ragged(20)
+    truth = clone(estimator).fit_transform(X)
+    with sklearn.config_context(working_memory=0.02):
+        close(clone(estimator).set_params(n_jobs=2).fit_transform(X), truth)
+
+
+def check_persistence(name, estimator):
+    X = ragged()
+    truth = estimator.fit(X).transform(X)
+    assert_array_equal(pickle.loads(pickle.dumps(estimator)).transform(X), truth)
+
+
+OWN_CHECKS = [
+    check_pairwise_of_subset,
+    check_pairwise_of_permutation,
+    check_paired_is_the_diagonal,
+    check_containers,
+    check_blocks_and_jobs,
+    check_persistence,
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@pytest.mark.parametrize("check", OWN_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+def test_own_checks(check, likelihood, criterion, output):
+    estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, prior_strength=0.5)
+    check(type(estimator).__name__, estimator)
+
+
+def test_joblib_dump(tmp_path):
+    X = ragged()
+    model = ModelComparisonSimilarity("full", "bayes").fit(X)
+    joblib.dump(model, tmp_path / "model")
+    assert_array_equal(joblib.load(tmp_path / "model").transform(X), model.transform(X))
+
+
+def test_set_output_and_feature_names():
+    X = ragged(3)
+    frame = ModelComparisonSimilarity().set_output(transform="pandas").fit_transform(X)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == [f"modelcomparisonsimilarity{i}" for i in range(3)]
+
+
+def test_data_frame_rows_are_single_vectors_with_names():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 2)), columns=["width", "height"])
+    model = ModelComparisonSimilarity().fit(frame)
+    assert model.feature_names_in_.tolist() == ["width", "height"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(frame[["height", "width"]])
+
+
+def test_repr_shows_parameters_not_data():
+    model = ModelComparisonSimilarity("vmf", n_jobs=2).fit(ragged(50))
+    assert repr(model) == "ModelComparisonSimilarity(likelihood='vmf', n_jobs=2)"
+    html = model._repr_html_()
+    assert "vmf" in html
+    assert len(html) < 50_000
+    public = [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
+    assert sorted(public) == ["criterion_", "likelihood_", "n_features_in_", "n_groups_", "references_"]

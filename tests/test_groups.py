@@ -1,0 +1,251 @@
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.model_selection import train_test_split
+
+from sklearn_mcsg import Groups, validate_groups
+
+ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
+WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
+
+
+def same(groups, arrays):
+    assert len(groups) == len(arrays)
+    for group, array in zip(groups, arrays, strict=True):
+        np.testing.assert_array_equal(group, array)
+
+
+def table_groups():
+    """The same groups on a shared table in another order, with a row nobody uses."""
+    table = np.vstack([ARRAYS[2], [[np.nan, np.inf]], ARRAYS[0], ARRAYS[1]])
+    return Groups(table, [0, 3, 4, 6], indices=[3, 4, 5, 6, 0, 1], weights=np.concatenate(WEIGHTS))
+
+
+@pytest.mark.parametrize("groups", [Groups.from_list(ARRAYS, WEIGHTS), table_groups()], ids=["packed", "table"])
+@pytest.mark.parametrize(
+    "key",
+    [slice(1, 3), slice(None, None, -1), slice(5, 9), [2, 0, 0], np.array([False, True, True]), np.array([], int)],
+    ids=str,
+)
+def test_indexing_keeps_groups_and_weights(groups, key):
+    picked = np.arange(3)[key]
+    for subset in (groups[key], groups[key, ...]):
+        same(subset, [ARRAYS[i] for i in picked])
+        expected = np.concatenate([WEIGHTS[i] for i in picked]) if len(picked) else []
+        np.testing.assert_array_equal(subset.weights, expected)
+        assert subset.totals.tolist() == [sum(WEIGHTS[i]) for i in picked]
+
+
+@pytest.mark.parametrize("i", [0, 2, -1, np.int64(1)])
+def test_integer_gives_the_vectors(i):
+    np.testing.assert_array_equal(table_groups()[i], ARRAYS[i])
+
+
+def test_out_of_range_and_wrong_keys():
+    with pytest.raises(IndexError, match="Group 3 is out of range for 3 groups"):
+        table_groups()[3]
+    with pytest.raises(IndexError, match="1-d array"):
+        table_groups()[np.zeros((2, 2), dtype=int)]
+
+
+def test_indexing_never_copies_vectors():
+    packed, shared = Groups.from_list(ARRAYS), table_groups()
+    assert packed[[2, 0]].vectors is packed.vectors
+    assert shared[[2, 0]].vectors is shared.vectors
+    assert np.shares_memory(packed[1:].vectors, packed.vectors)
+
+
+def test_train_test_split_keeps_weights():
+    groups = table_groups()
+    train, test, y_train, y_test = train_test_split(groups, np.arange(3), test_size=1, random_state=0)
+    for part, labels in ((train, y_train), (test, y_test)):
+        assert isinstance(part, Groups)
+        same(part, [ARRAYS[i] for i in labels])
+        assert part.totals.tolist() == [sum(WEIGHTS[i]) for i in labels]
+
+
+def test_concatenate():
+    packed, shared = Groups.from_list(ARRAYS), table_groups()
+    both = Groups.concatenate([packed, shared])
+    same(both, ARRAYS + ARRAYS)
+    np.testing.assert_array_equal(both.weights, [*np.ones(6), *np.concatenate(WEIGHTS)])
+    again = Groups.concatenate([shared, shared[1:]])
+    assert again.vectors is shared.vectors
+    same(again, [*ARRAYS, *ARRAYS[1:]])
+
+
+def test_from_labels():
+    X = np.arange(10.0).reshape(5, 2)
+    groups, labels = Groups.from_labels(X, ["b", "a", "b", "c", "a"], weights=[1, 2, 3, 4, 5])
+    assert labels.tolist() == ["a", "b", "c"]
+    same(groups, [X[[1, 4]], X[[0, 2]], X[[3]]])
+    assert groups.totals.tolist() == [7, 4, 4]
+    assert groups.vectors is X
+    with pytest.raises(ValueError, match="one label per row of X: got shape .4,. for 5 rows"):
+        Groups.from_labels(X, list("abcd"))
+
+
+@pytest.mark.parametrize("mode", ["r", "c"])
+def test_memory_mapped_vectors_are_used_in_place(tmp_path, mode):
+    path = tmp_path / "vectors.npy"
+    np.save(path, np.concatenate(ARRAYS))
+    vectors = np.load(path, mmap_mode=mode)
+    groups = validate_groups(Groups(vectors, [0, 3, 4, 6]))
+    assert np.shares_memory(groups.vectors, vectors)
+    same(groups, ARRAYS)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64, bool])
+def test_numbers_of_any_precision_stay_as_they_are(dtype):
+    vectors = np.ones((4, 2), dtype=dtype)
+    groups = validate_groups(Groups(vectors, [0, 1, 4]))
+    assert groups.vectors is vectors
+    assert groups.rows().dtype == np.float64
+    assert groups.output_dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
+
+
+def test_read_only_vectors():
+    vectors = np.ones((4, 2))
+    vectors.flags.writeable = False
+    assert validate_groups(Groups(vectors, [0, 1, 4])).vectors is vectors
+
+
+def object_array(arrays):
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result
+
+
+LISTS = [array.tolist() for array in ARRAYS]
+CONTAINERS = {
+    "list": ARRAYS,
+    "tuple": tuple(ARRAYS),
+    "nested lists": LISTS,
+    "object array": object_array(ARRAYS),
+    "object array of arrays of arrays": object_array([object_array(list(a)) for a in ARRAYS]),
+    "groups": Groups.from_list(ARRAYS),
+    "table": table_groups(),
+    "pandas column": pd.Series(ARRAYS),
+    "pandas column with an index": pd.Series(LISTS, index=[7, 3, 5]),
+    "pandas frame of one column": pd.DataFrame({"vectors": LISTS}),
+    "polars column": pl.Series(LISTS),
+    "polars frame of one column": pl.DataFrame({"vectors": LISTS}),
+    "arrow lists": pa.array(LISTS),
+    "arrow fixed-size lists": pa.array(LISTS, pa.list_(pa.list_(pa.float64(), 2))),
+    "arrow chunks": pa.chunked_array([pa.array(LISTS[:1]), pa.array(LISTS[1:])]),
+    "sliced arrow": pa.array([[[5.0, 5.0]], *LISTS])[1:],
+}
+
+
+@pytest.mark.parametrize("X", CONTAINERS.values(), ids=CONTAINERS)
+def test_every_container_comes_through_the_door(X):
+    same(validate_groups(X), ARRAYS)
+
+
+def test_single_vectors_and_blocks():
+    X = np.arange(12.0).reshape(3, 4)
+    for rows in (X, X.tolist(), pd.DataFrame(X), pl.DataFrame(X)):
+        same(validate_groups(rows), [row[None] for row in X])
+    blocks = X.reshape(3, 2, 2)
+    groups = validate_groups(blocks)
+    same(groups, list(blocks))
+    assert np.shares_memory(groups.vectors, X)
+
+
+def test_empty_groups_only_where_allowed():
+    arrays = [np.ones((2, 3)), np.empty((0, 3)), []]
+    groups = validate_groups(arrays, allow_empty=True)
+    assert groups.sizes.tolist() == [2, 0, 0]
+    assert groups.sum(groups.rows()).tolist() == [[2, 2, 2], [0, 0, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match=r"Group 1 has no vectors \(2 such groups in all\).*prior_strength > 0"):
+        validate_groups(arrays)
+    with pytest.raises(ValueError, match="Group 0 has weights that sum to 0"):
+        validate_groups(Groups(np.ones((2, 1)), [0, 1, 2], weights=[0, 1]))
+
+
+def test_pickle_and_repr(tmp_path):
+    groups = table_groups()
+    joblib.dump(groups, tmp_path / "groups")
+    same(joblib.load(tmp_path / "groups"), ARRAYS)
+    assert repr(groups) == "Groups(n_groups=3, n_features=2, sizes=1..3, shared table of 7 rows, weighted)"
+    assert repr(groups[:0]) == "Groups(n_groups=0, n_features=2, shared table of 7 rows, weighted)"
+
+
+ONE = np.ones((2, 3))
+BAD = {
+    "empty list": ([], ValueError, "collection is empty"),
+    "no groups": (Groups(ONE, [0, 2])[:0], ValueError, "collection is empty"),
+    "no features": (np.empty((2, 3, 0)), ValueError, r"0 feature\(s\)"),
+    "empty groups only": ([[], []], ValueError, r"0 feature\(s\)"),
+    "1-d group": ([ONE, np.ones(3)], ValueError, "Group 1 has 1 dimension.*reshape"),
+    "1-d groups": ([np.ones(3), np.ones(3)], ValueError, "Group 0 has 1 dimension.*reshape"),
+    "3-d group": ([np.ones((2, 3, 4))], ValueError, "Group 0 has 3 dimension"),
+    "1-d array": (np.ones(3), ValueError, "Expected 2D array"),
+    "4-d array": (np.ones((2, 2, 2, 2)), ValueError, "dim 4"),
+    "number": (3.0, ValueError, "Expected 2D array"),
+    "mixed widths": ([ONE, ONE, np.ones((2, 4))], ValueError, "group 0 has 3 and group 2 has 4"),
+    "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "group 0 do not have the same number"),
+    "NaN": ([ONE, ONE * np.nan], ValueError, "contains NaN.*group 1"),
+    "inf": ([ONE, ONE, -ONE * np.inf], ValueError, "contains inf.*group 2"),
+    "NaN row": (np.array([[1.0], [np.nan]]), ValueError, "contains NaN.*group 1"),
+    "NaN in a table": (
+        Groups([[1.0], [np.nan]], [0, 3, 4], indices=[0, 0, 0, 1]),
+        ValueError,
+        "contains NaN.*group 1",
+    ),
+    "NaN in a long table": (
+        Groups([[1.0], [np.nan], [1.0], [1.0]], [0, 1, 2], indices=[0, 1]),
+        ValueError,
+        "contains NaN.*group 1",
+    ),
+    "text": ("a sentence", TypeError, "X is a string"),
+    "texts": (["a sentence", "another"], TypeError, "Group 0 is a string.*vectors first"),
+    "words": ([ONE, [["a", "b", "c"]]], TypeError, "group 1 must hold numbers"),
+    "objects": ([np.array([[{}, 1.0]], dtype=object)], TypeError, "group 0 must hold numbers"),
+    "complex": ([ONE, ONE * 1j], ValueError, "Complex data not supported: group 1"),
+    "complex array": (np.ones((2, 3), dtype=complex), ValueError, "Complex data not supported"),
+    "sparse": (sparse.eye(3), TypeError, "sparse matrix: pass X.toarray"),
+    "sparse group": ([ONE, sparse.eye(3)], TypeError, "Group 1 is a sparse matrix"),
+    "arrow numbers": (pa.array([1.0, 2.0]), TypeError, "must hold lists of vectors, got type double"),
+    "arrow nulls": (pa.array([[[1.0]], None]), ValueError, "holds nulls"),
+    "arrow widths": (pa.array([[[1.0]], [[1.0, 2.0]]]), ValueError, r"same number of features, found \[1, 2\]"),
+}
+
+
+@pytest.mark.parametrize(("X", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_input_gets_a_sentence(X, error, message):
+    with pytest.raises(error, match=message):
+        validate_groups(X)
+
+
+BAD_PARTS = {
+    "1-d vectors": (dict(vectors=np.ones(3), offsets=[0, 3]), ValueError, "2-dimensional array.*offsets=.0, len"),
+    "text": (dict(vectors=[["a"]], offsets=[0, 1]), TypeError, "vectors must hold numbers"),
+    "float offsets": (dict(offsets=[0.0, 2.0]), ValueError, "offsets must be a 1-d array of integers"),
+    "late start": (dict(offsets=[1, 2]), ValueError, "rise from 0 to the number of rows, 2, got 1 to 2"),
+    "early end": (dict(offsets=[0, 1]), ValueError, "number of rows, 2, got 0 to 1"),
+    "falling offsets": (dict(offsets=[0, 2, 1, 2]), ValueError, "with a fall between"),
+    "indices out of range": (dict(offsets=[0, 2], indices=[0, 2]), ValueError, "between 0 and 1"),
+    "float indices": (dict(offsets=[0, 2], indices=[0.0, 1.0]), ValueError, "indices must be a 1-d array of integers"),
+    "negative weight": (dict(offsets=[0, 1, 2], weights=[1, -2]), ValueError, "Group 1 has weight -2.0"),
+    "NaN weight": (dict(offsets=[0, 1, 2], weights=[np.nan, 1]), ValueError, "Group 0 has weight nan"),
+    "too few weights": (dict(offsets=[0, 2], weights=[1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
+    "text weights": (dict(offsets=[0, 2], weights=["a", "b"]), TypeError, "weights must hold numbers"),
+}
+
+
+@pytest.mark.parametrize(("parts", "error", "message"), BAD_PARTS.values(), ids=BAD_PARTS)
+def test_bad_parts_get_a_sentence(parts, error, message):
+    with pytest.raises(error, match=message):
+        Groups(**{"vectors": ONE, **parts})
+
+
+def test_from_list_names_the_group_with_wrong_weights():
+    with pytest.raises(ValueError, match=r"Group 1 has 1 vectors but weights of shape \(2,\)"):
+        Groups.from_list(ARRAYS, weights=[[1, 1, 1], [1, 1], [1, 1]])
+    with pytest.raises(ValueError, match="one array per group: got 1 for 3 groups"):
+        Groups.from_list(ARRAYS, weights=[[1, 1, 1]])

@@ -1,0 +1,307 @@
+"""Laws that hold for every likelihood in the registry."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+from scipy.special import gammaln
+
+from sklearn_mcsg import (
+    LIKELIHOODS,
+    DiagonalGaussian,
+    FullGaussian,
+    Groups,
+    ModelComparisonSimilarity,
+    NormalGamma,
+    NormalWishart,
+    SphericalGaussian,
+    VonMisesFisher,
+)
+from sklearn_mcsg.likelihoods import Fit
+
+EPS = np.finfo(float).eps
+GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
+every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+weighted_or_not = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+
+
+def fit(name, groups, order=4, reg_covar=1e-6):
+    likelihood = LIKELIHOODS[name]() if isinstance(name, str) else name
+    return Fit(likelihood, likelihood.statistics(groups, reg_covar=reg_covar, order=order))
+
+
+def united(*collections):
+    """The unions, row by row, by concatenating vectors."""
+    arrays = [np.concatenate(rows) for rows in zip(*collections, strict=True)]
+    weights = [
+        np.concatenate(
+            [g.weights[slice(*g._bounds(i))] if g.weights is not None else np.ones(len(g[i])) for g in collections]
+        )
+        for i in range(len(arrays))
+    ]
+    return Groups.from_list(arrays, weights=weights)
+
+
+def assert_same_fit(a, b, rtol=1e-10):
+    """Equal counts, likelihoods and penalties: all that a criterion sees."""
+    assert_allclose(a.n, b.n, rtol=rtol)
+    assert_allclose(a.log_likelihood, b.log_likelihood, rtol=rtol, atol=rtol * a.n.max() * a.n_parameters)
+    assert_allclose(a.tic_penalty, b.tic_penalty, rtol=10 * rtol)
+
+
+@every_likelihood
+@weighted_or_not
+def test_pooling_is_concatenation(name, weighted, make_groups):
+    a, b, c = (make_groups(12, 4, (1, 9), weighted=weighted, seed=s) for s in range(3))
+    A, B, C = (fit(name, g).statistics for g in (a, b, c))
+    likelihood = LIKELIHOODS[name]()
+    pool = likelihood.pool
+    truth = fit(name, united(a, b))
+    assert_same_fit(Fit(likelihood, pool(A, B)), truth)
+    assert_same_fit(Fit(likelihood, pool(B, A)), truth)
+    three = fit(name, united(a, b, c))
+    assert_same_fit(Fit(likelihood, pool(pool(A, B), C)), three)
+    assert_same_fit(Fit(likelihood, pool(A, pool(C, B))), three)
+
+
+@every_likelihood
+def test_pooled_takes_all_pairs_in_order(name, make_groups):
+    a, b = make_groups(3, 4, seed=1), make_groups(2, 4, seed=2)
+    A, B = fit(name, a).statistics, fit(name, b).statistics
+    pairs = fit(name, united(a[[0, 0, 1, 1, 2, 2]], b[[0, 1, 0, 1, 0, 1]]))
+    assert_same_fit(LIKELIHOODS[name]().pooled(A, B), pairs)
+
+
+@every_likelihood
+@weighted_or_not
+def test_a_shared_model_never_explains_more(name, weighted, make_groups):
+    a, b = (make_groups(200, 3, (1, 6), weighted=weighted, spread=0.1, seed=s) for s in range(2))
+    apart = [fit(name, g, order=2) for g in (a, b)]
+    shared = Fit(LIKELIHOODS[name](), LIKELIHOODS[name]().pool(*(f.statistics for f in apart)))
+    ratio = shared.log_likelihood - apart[0].log_likelihood - apart[1].log_likelihood
+    rounding = 100 * EPS * (np.abs(apart[0].log_likelihood) + np.abs(apart[1].log_likelihood))
+    assert (ratio <= rounding).all()
+    assert (ratio < 0).any()
+
+
+@every_likelihood
+def test_integer_weights_are_repetition(name, make_groups):
+    groups = make_groups(10, 3, (2, 6))
+    counts = np.random.default_rng(1).integers(0, 4, size=groups.n_rows)
+    counts[groups.offsets[:-1]] += 1
+    repeated = Groups.from_list([np.repeat(x, counts[slice(*groups._bounds(i))], axis=0) for i, x in enumerate(groups)])
+    assert_same_fit(fit(name, Groups(groups.vectors, groups.offsets, weights=counts)), fit(name, repeated))
+
+
+@every_likelihood
+def test_zero_weights_vanish_exactly(name, make_groups):
+    groups = make_groups(10, 3, (2, 6))
+    weights = np.ones(groups.n_rows)
+    weights[groups.offsets[:-1]] = 0
+    without = Groups.from_list([x[1:] for x in groups])
+    vanished, truth = fit(name, Groups(groups.vectors, groups.offsets, weights=weights)), fit(name, without)
+    assert_same_fit(vanished, truth, rtol=1e-13)
+
+
+@every_likelihood
+def test_order_of_vectors_does_not_matter(name, make_groups):
+    groups = make_groups(10, 3, (1, 9))
+    rng = np.random.default_rng(0)
+    assert_same_fit(fit(name, groups), fit(name, Groups.from_list([rng.permutation(x) for x in groups])))
+
+
+@pytest.mark.parametrize("name", ["spherical", "full", "vmf"])
+def test_rotation_does_not_matter(name, make_groups):
+    groups = make_groups(10, 4, (1, 9))
+    rotation = stats.ortho_group.rvs(4, random_state=0)
+    assert_same_fit(fit(name, groups), fit(name, Groups(groups.vectors @ rotation, groups.offsets)))
+
+
+def test_axis_scales_only_shift_a_diagonal_model(make_groups):
+    groups = make_groups(10, 4, (2, 9))
+    scales = np.array([1e-3, 1, 7, 1e4])
+    plain = fit("diag", groups, reg_covar=0.0)
+    scaled = fit("diag", Groups(groups.vectors * scales, groups.offsets), reg_covar=0.0)
+    assert_allclose(scaled.log_likelihood, plain.log_likelihood - plain.n * np.log(scales).sum(), rtol=1e-12)
+    assert_allclose(scaled.tic_penalty, plain.tic_penalty, rtol=1e-12)
+
+
+def true_sample(name, n, d, rng):
+    if name == "vmf":
+        return stats.vonmises_fisher(np.eye(d)[0], 5).rvs(n, random_state=rng)
+    mixing = {"spherical": 2 * np.eye(d), "diag": np.diag(np.arange(1.0, d + 1)), "full": rng.normal(size=(d, d))}[name]
+    return rng.normal(size=(n, d)) @ mixing + 1
+
+
+@every_likelihood
+def test_tic_penalty_counts_parameters_when_the_model_is_true(name):
+    d, n, draws = 3, 20_000, 20
+    rng = np.random.default_rng(0)
+    groups = Groups.from_list([true_sample(name, n, d, rng) for _ in range(draws)])
+    penalty = fit(name, groups).tic_penalty
+    k = LIKELIHOODS[name]().n_parameters(d)
+    error = penalty.std(ddof=1) / np.sqrt(draws)
+    assert error < 0.02 * k
+    assert abs(penalty.mean() - k) < 4 * error
+
+
+@every_likelihood
+def test_one_vector_pays_exactly_for_its_parameters(name):
+    """A group of one vector is pure noise of the model's own form."""
+    penalty = fit(name, Groups.from_list([np.full((1, 5), 0.3)])).tic_penalty
+    assert_allclose(penalty, LIKELIHOODS[name]().n_parameters(5), rtol=1e-9)
+
+
+@every_likelihood
+def test_pseudo_group_is_the_corpus_in_small(name, make_groups):
+    """With the corpus' own weight the pseudo-vectors have its likelihood; with any other, in proportion."""
+    corpus = make_groups(30, 3, (1, 6), weighted=True)
+    statistics = fit(name, corpus).statistics
+    whole = Groups(corpus.vectors, [0, corpus.n_rows], weights=corpus.weights)
+    truth = fit(name, whole)
+    likelihood = LIKELIHOODS[name]()
+    for strength in (truth.n[0], 0.5):
+        pseudo = Fit(likelihood, likelihood.pseudo_group(statistics, strength))
+        assert_allclose(pseudo.log_likelihood, truth.log_likelihood * strength / truth.n, rtol=1e-11)
+        assert_allclose(pseudo.tic_penalty, likelihood.n_parameters(3), rtol=1e-9)
+
+
+def test_full_covariance_compresses_large_groups(make_groups):
+    """Groups with more vectors than features keep a triangular factor; the fit is that of all vectors."""
+    groups = make_groups(6, 3, (2, 40), weighted=True)
+    fitted = fit("full", groups)
+    assert fitted.statistics.factors[0].sizes.max() == 3
+    for i, x in enumerate(groups):
+        c = groups.weights[slice(*groups._bounds(i))]
+        covariance = np.cov(x.T, aweights=c, bias=True) + 1e-6 * np.eye(3)
+        truth = -0.5 * c.sum() * (3 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + 3)
+        assert_allclose(fitted.log_likelihood[i], truth, rtol=1e-10)
+
+
+def test_banerjee_concentration_by_name(make_groups):
+    groups = make_groups(5, 6, (2, 9))
+    exact, approximate = fit(VonMisesFisher(), groups), fit(VonMisesFisher("banerjee"), groups)
+    assert (approximate.log_likelihood < exact.log_likelihood).all()
+    assert_allclose(approximate.log_likelihood, exact.log_likelihood, atol=0.5)
+    with pytest.raises(ValueError, match=r"concentration must be one of \['banerjee', 'exact'\], got 'newton'"):
+        fit(VonMisesFisher("newton"), groups)
+
+
+# Evidence -----------------------------------------------------------------------------------------------------------
+
+PRIORS = {
+    "diag": DiagonalGaussian(NormalGamma(mean=np.array([0.3, -1.0]), kappa=0.7, alpha=2.5, beta=np.array([1.5, 0.4]))),
+    "spherical": SphericalGaussian(NormalGamma(mean=np.array([0.3, -1.0]), kappa=0.7, alpha=2.5, beta=1.5)),
+    "full": FullGaussian(
+        NormalWishart(mean=np.array([0.3, -1.0]), kappa=0.7, dof=3.5, scatter=np.array([[1.5, 0.4], [0.4, 0.9]]))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+@pytest.mark.parametrize("weight", [1, 0.4])
+def test_evidence_by_quadrature_in_one_dimension(name, weight):
+    x, mean, kappa, alpha, beta = np.array([0.3, 1.1, -0.4]), 0.2, 0.7, 2.5, 1.5
+    prior = NormalGamma(mean, kappa, alpha, beta)
+    if name == "full":
+        prior = NormalWishart(mean, kappa, 2 * alpha, np.array([[2 * beta]]))
+    likelihood = LIKELIHOODS[name](prior)
+
+    # the trapezoidal rule converges exponentially on smooth integrands that fall off on both sides
+    log_precision = np.linspace(-25, 6, 3001)[:, None]
+    precision = np.exp(log_precision)
+    mu = mean + np.linspace(-12, 12, 1001) / np.sqrt(kappa * precision)
+    log = weight * sum(stats.norm.logpdf(v, mu, precision**-0.5) for v in x)
+    log += stats.norm.logpdf(mu, mean, (kappa * precision) ** -0.5)
+    log += stats.gamma.logpdf(precision, alpha, scale=1 / beta) + log_precision
+    inner = integrate.trapezoid(np.exp(log), mu, axis=1)
+    evidence = integrate.trapezoid(inner, log_precision[:, 0])
+    groups = Groups(x[:, None], [0, 3], weights=[weight] * 3)
+    assert_allclose(fit(likelihood, groups).log_evidence, np.log(evidence), rtol=1e-10)
+
+
+def predictive(name, prior, seen, x):
+    """Log density of the next vector: a Student t."""
+    n, d = len(seen), len(x)
+    kappa = prior.kappa + n
+    centre = (prior.kappa * prior.mean + seen.sum(axis=0)) / kappa
+    scatter = sum((np.outer(v - centre, v - centre) for v in seen), np.zeros((d, d)))
+    scatter += prior.kappa * np.outer(prior.mean - centre, prior.mean - centre)
+    grow = (kappa + 1) / kappa
+    if name == "full":
+        dof = prior.dof + n - d + 1
+        return stats.multivariate_t.logpdf(x, centre, (prior.scatter + scatter) * grow / dof, dof)
+    if name == "spherical":
+        alpha = prior.alpha + n * d / 2
+        scale = (prior.beta + np.trace(scatter) / 2) * grow / alpha
+        return stats.multivariate_t.logpdf(x, centre, scale * np.eye(d), 2 * alpha)
+    alpha = prior.alpha + n / 2
+    scale = (prior.beta + np.diag(scatter) / 2) * grow / alpha
+    return stats.t.logpdf(x, 2 * alpha, centre, np.sqrt(scale)).sum()
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+def test_evidence_is_the_product_of_predictions(name):
+    x = np.random.default_rng(3).normal(size=(6, 2))
+    likelihood = PRIORS[name]
+    truth = sum(predictive(name, likelihood.prior, x[:i], x[i]) for i in range(6))
+    assert_allclose(fit(likelihood, Groups(x, [0, 6])).log_evidence, truth, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+def test_learnt_prior_finds_the_generating_one(name):
+    """Groups drawn from the prior predictive give back its parameters."""
+    rng = np.random.default_rng(5)
+    d, n_groups, kappa, alpha, beta = 3, 4000, 0.5, 6.0, 10.0
+    arrays = []
+    for _ in range(n_groups):
+        shared = rng.gamma(alpha, 1 / beta)
+        precision = rng.gamma(alpha, 1 / beta, size=d) if name == "diag" else np.full(d, shared)
+        mean = 2 + rng.normal(size=d) / np.sqrt(kappa * precision)
+        arrays.append(mean + rng.normal(size=(rng.integers(1, 9), d)) / np.sqrt(precision))
+    prior = LIKELIHOODS[name]().learn_prior(fit(name, Groups.from_list(arrays)).statistics)
+    assert_allclose(prior.mean, 2, atol=0.2)
+    assert_allclose(prior.kappa, kappa, rtol=0.1)
+    shape = (prior.dof - d + 1) / 2 if name == "full" else prior.alpha
+    scale = np.diag(prior.scatter) / 2 if name == "full" else prior.beta
+    assert_allclose(shape, alpha, rtol=0.25)
+    assert_allclose(scale / (shape - 1), beta / (alpha - 1), rtol=0.1)
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+def test_learnt_prior_of_single_vectors_is_proper(name, make_groups):
+    groups = make_groups(20, 3, (1, 2))
+    likelihood = LIKELIHOODS[name]()
+    likelihood.prior = likelihood.learn_prior(fit(name, groups).statistics)
+    assert np.isfinite(fit(likelihood, groups).log_evidence).all()
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+def test_learnt_prior_of_a_constant_feature(name, make_groups):
+    groups = make_groups(20, 3, (1, 5))
+    varying = [0, 0, 0] if name == "spherical" else [1, 0, 1]
+    constant = Groups(groups.vectors * varying, groups.offsets)
+    assert np.isfinite(ModelComparisonSimilarity(name, "bayes").fit_transform(constant)).all()
+    with pytest.raises(ValueError, match="learnt prior is degenerate.*reg_covar > 0"):
+        ModelComparisonSimilarity(name, "bayes", reg_covar=0).fit(constant)
+
+
+def test_bad_priors_get_a_sentence():
+    with pytest.raises(ValueError, match="kappa of a NormalGamma prior must be positive, got 0"):
+        NormalGamma(0, 0, 1, 1)
+    with pytest.raises(ValueError, match="beta of a NormalGamma prior must be positive"):
+        NormalGamma(0, 1, 1, [1, -1])
+    with pytest.raises(ValueError, match="dof must be greater than n_features - 1 = 1, got 1"):
+        NormalWishart(0, 1, 1, np.eye(2))
+    with pytest.raises(ValueError, match="scatter must be a symmetric matrix"):
+        NormalWishart(0, 1, 5, np.array([[1, 2], [0, 1]]))
+    with pytest.raises(ValueError, match="scatter must be positive definite"):
+        NormalWishart(0, 1, 5, np.diag([1, -1]))
+
+
+def test_evidence_by_hand():
+    """Two coinciding vectors in one dimension, where the evidence has a closed value by hand."""
+    prior = NormalGamma(mean=0, kappa=1, alpha=1, beta=1)
+    evidence = fit(DiagonalGaussian(prior), Groups([[0.0], [0.0]], [0, 2])).log_evidence
+    by_hand = -np.log(2 * np.pi) + 0.5 * np.log(1 / 3) + gammaln(2)
+    assert_allclose(evidence, by_hand, rtol=1e-14)

@@ -1,0 +1,528 @@
+"""ModelComparisonSimilarity against the oracle, its outputs, its state, and its errors."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+from conftest import COMBINATIONS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sklearn_mcsg import (
+    CRITERIA,
+    LIKELIHOODS,
+    Criterion,
+    DiagonalGaussian,
+    Groups,
+    Likelihood,
+    ModelComparisonSimilarity,
+    NormalGamma,
+    Statistics,
+    VonMisesFisher,
+    model_comparison_similarity,
+)
+from sklearn_mcsg._pairwise import OUTPUTS
+
+EPS = np.finfo(float).eps
+every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+every_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
+every_output = pytest.mark.parametrize("output", OUTPUTS)
+
+
+def members(groups, i):
+    rows = slice(groups.offsets[i], groups.offsets[i + 1])
+    return groups[i].astype(float), np.ones(len(groups[i])) if groups.weights is None else groups.weights[rows]
+
+
+def prior_of(estimator):
+    prior = getattr(estimator.likelihood_, "prior", None)
+    return None if prior is None else vars(prior)
+
+
+def tolerance(name, criterion, a, b, eps, prior):
+    """1e-9 of the three criteria that are subtracted, and more where they are ill-conditioned.
+
+    With no more vectors than features a full covariance has eigenvalues that are `reg_covar` alone, next to squares
+    of the data's scale. A rounding of the vectors, relative to the noise's deviation, moves their logarithms by its
+    square, and the oracle's explicit noise, which the TIC looks at, by itself.
+    """
+    union = tuple(np.concatenate(parts) for parts in zip(a, b, strict=True))
+    size = max(abs(oracle.information(name, criterion, *g, eps, prior)) for g in (a, b, union))
+    if name == "full" and len(a[0]) <= a[0].shape[1]:
+        rounding = EPS * np.abs(union[0]).max() / np.sqrt(eps)
+        size *= 1 + 1e9 * (100 * rounding if criterion == "tic" else rounding**2)
+    return 1e-9 * size
+
+
+CASES = {
+    "d=1": dict(n_features=1, sizes=(1, 9)),
+    "d=2": dict(n_features=2, sizes=(1, 9), weighted=True),
+    "d=5": dict(n_features=5, sizes=(1, 12), weighted=True),
+    "tiny": dict(n_features=3, sizes=(1, 9), scale=1e-6),
+    "huge": dict(n_features=3, sizes=(1, 9), scale=1e6, weighted=True),
+    "large groups": dict(n_features=4, sizes=(150, 200)),
+    "d=300": dict(n_features=300, sizes=(1, 12)),
+    "d=300, huge": dict(n_features=300, sizes=(1, 12), scale=1e6, weighted=True),
+}
+
+
+@every_combination
+@pytest.mark.parametrize("case", CASES)
+def test_every_combination_agrees_with_the_oracle(likelihood, criterion, case, make_groups):
+    d = CASES[case]["n_features"]
+    if likelihood == "vmf" and d == 1:
+        pytest.skip("directions need two dimensions")
+    if d == 300 and criterion == "tic":  # as far as the oracle's definition goes in reasonable time
+        d = {"diag": 300, "spherical": 100, "full": 6, "vmf": 20}[likelihood]
+    groups = make_groups(n_groups=4, **{**CASES[case], "n_features": d})
+    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(groups)
+    prior = prior_of(estimator)
+    scores = estimator.score_samples(groups)
+    matrices = {
+        output: estimator.pairwise(groups, output=output) for output in ("similarity", "distance", "divergence")
+    }
+    for i in range(4):
+        a = members(groups, i)
+        truth = oracle.information(likelihood, criterion, *a, 1e-6, prior)
+        assert abs(scores[i] - truth) <= tolerance(likelihood, criterion, a, a, 1e-6, prior)
+        for j in (i, (i + 1) % 4):
+            b = members(groups, j)
+            truth = oracle.compare(likelihood, criterion, a, b, 1e-6, prior)
+            atol = tolerance(likelihood, criterion, a, b, 1e-6, prior)
+            for output, matrix in matrices.items():
+                per_vector = 1 / a[1].sum() + 1 / b[1].sum() if output == "divergence" else 1
+                assert abs(matrix[i, j] - truth[output]) <= atol * per_vector, output
+
+
+@every_combination
+def test_pseudo_vectors_agree_with_the_oracle(likelihood, criterion, make_groups):
+    if likelihood == "vmf":
+        pytest.skip("pseudo-directions are not a finite set of vectors; see the laws of pseudo_group")
+    corpus, groups = make_groups(20, 3, (1, 8), weighted=True, seed=1), make_groups(4, 3, (1, 5), weighted=True)
+    estimator = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.7).fit(corpus)
+    points, weights = oracle.pseudo_vectors(likelihood, corpus.vectors, corpus.weights, 0.7)
+    prior = prior_of(estimator)
+    matrix = estimator.pairwise(groups)
+    padded = [
+        tuple(np.concatenate(parts) for parts in zip(members(groups, i), (points, weights), strict=True))
+        for i in range(4)
+    ]
+    for i, a in enumerate(padded):
+        for j, b in enumerate(padded):
+            truth = oracle.compare(likelihood, criterion, a, b, 1e-6, prior)["similarity"]
+            assert abs(matrix[i, j] - truth) <= tolerance(likelihood, criterion, a, b, 1e-6, prior)
+
+
+def test_centered_agrees_with_the_oracle(make_groups):
+    corpus, X, Y = make_groups(30, 4, seed=1), make_groups(5, 4, seed=2), make_groups(3, 4, seed=3)
+    estimator = ModelComparisonSimilarity(output="centered", n_references=10, random_state=0).fit(corpus)
+    references = corpus[estimator.references_]
+    assert len(references) == 10
+    divergences = [
+        estimator.pairwise(a, b, output="divergence")
+        for a, b in ((X, references), (Y, references), (references, None), (X, Y))
+    ]
+    assert_allclose(estimator.pairwise(X, Y), oracle.centered_matrix(*divergences), rtol=1e-12, atol=1e-12)
+
+
+def published():
+    reference = json.loads((Path(__file__).parent / "data" / "published.json").read_text())
+    groups = [np.array(group) for group in reference["groups"]]
+    return [(groups[pair["a"]], groups[pair["b"]], pair) for pair in reference["pairs"]]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "value"), published(), ids=lambda v: f"{len(v)}" if isinstance(v, np.ndarray) else ""
+)
+def test_published_code(a, b, value):
+    """The paper's own code, after its conventions are accounted for.
+
+    Its quadratic term divides the plain variance by the regularised one, so the exponent misses n eps / variance; the
+    Fisher terms of its TIC carry 1e-6 more; its von Mises-Fisher model counts d + 1 parameters, and its TIC lacks the
+    factor 2.
+    """
+    union = np.concatenate([a, b])
+
+    def exponent(x, eps, spherical=False):
+        variance = x.var(axis=0) + eps
+        return (len(x) * eps / (variance.mean() if spherical else variance) * np.ones(x.shape[1])).sum()
+
+    def paired(likelihood, criterion, eps, correct=lambda x: 0.0):
+        model = ModelComparisonSimilarity(likelihood, criterion, reg_covar=eps)
+        return model.paired([a], [b])[0] - correct(a) - correct(b) + correct(union), model.score_samples([a])[
+            0
+        ] - correct(a)
+
+    diag, score = paired("diag", "aic", 1e-10, lambda x: exponent(x, 1e-10))
+    assert_allclose([diag, score], [value["diag_aic"], value["score_diag_aic_a"]], rtol=1e-9)
+    spherical, score = paired("spherical", "aic", 1e-6, lambda x: exponent(x, 1e-6, spherical=True))
+    assert_allclose([spherical, score], [value["spherical_aic"], value["score_spherical_aic_a"]], rtol=1e-9)
+    vmf, _ = paired(VonMisesFisher("banerjee"), "aic", 0.0)
+    assert_allclose(vmf + 2, value["vmf_aic"], rtol=1e-9)
+    vmf, _ = paired(VonMisesFisher("banerjee"), "tic", 0.0)
+    assert_allclose(vmf / 2, value["vmf_tic"], rtol=1e-9)
+    diag, score = paired("diag", "tic", 1e-10)
+    assert_allclose([diag, score], [value["diag_tic"], value["score_diag_tic_a"]], rtol=1e-6)
+
+
+# Outputs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@every_combination
+@every_output
+@pytest.mark.parametrize("prior_strength", [0, 0.5])
+def test_laws_of_the_outputs(likelihood, criterion, output, prior_strength, make_groups):
+    sizes = (8, 14) if output == "centered" else (1, 6)
+    X = make_groups(9, 3, sizes, weighted=True)
+    Y = make_groups(5, 3, sizes, weighted=True, seed=1)
+    estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, prior_strength=prior_strength).fit(X)
+    matrix = estimator.pairwise(X)
+    size = np.abs(estimator.score_samples(X)).max()
+    atol = 1e-10 * (size if output != "centered" else 1)
+    assert_array_equal(matrix, matrix.T)
+    assert_allclose(estimator.transform(X), matrix, atol=atol)
+    assert_allclose(clone(estimator).fit_transform(X), matrix, atol=atol)
+    assert_allclose(estimator.paired(X, X[::-1]), matrix[np.arange(9), np.arange(9)[::-1]], atol=atol)
+    assert_allclose(estimator.pairwise(X, Y), estimator.pairwise(Y, X).T, atol=atol)
+    assert_allclose(estimator.pairwise(X[[3]], Y)[0], estimator.pairwise(X, Y)[3], atol=atol)
+    if output != "similarity":
+        assert (matrix >= 0).all()
+        assert_array_equal(np.diag(matrix), 0)
+    if output == "centered":
+        assert (matrix <= 2).all()
+
+
+@every_likelihood
+def test_distance_is_minus_twice_the_likelihood_ratio_under_aic(likelihood, make_groups):
+    X = make_groups(6, 3, (1, 6))
+    estimator = ModelComparisonSimilarity(likelihood)
+    k = LIKELIHOODS[likelihood]().n_parameters(3)
+    similarity, distance = (estimator.pairwise(X, output=output) for output in ("similarity", "distance"))
+    assert_allclose(np.diag(similarity), 2 * k, rtol=1e-9)
+    assert_allclose(distance, np.maximum(2 * k - similarity, 0), atol=1e-9 * np.abs(similarity).max())
+
+
+def test_divergence_tends_to_the_squared_distance_of_the_means():
+    """In units of the standard deviation, for many vectors and a small shift."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(100_000, 2)) + mean for mean in (0, 0.1)]
+    assert_allclose(ModelComparisonSimilarity().pairwise(X, output="divergence")[0, 1], 2 * 0.1**2, rtol=0.05)
+
+
+def test_identical_groups_are_at_no_distance_in_every_output():
+    X = [np.eye(3)] * 4
+    for output in ("distance", "divergence"):
+        assert_array_equal(model_comparison_similarity(X, output=output), 0)
+    centered = model_comparison_similarity(X, output="centered")
+    assert np.isfinite(centered).all()
+    assert_array_equal(np.diag(centered), 0)
+
+
+@every_combination
+def test_penalty_scale(likelihood, criterion, make_groups):
+    X = make_groups(5, 3)
+    plain, none, double = (
+        ModelComparisonSimilarity(likelihood, criterion, penalty_scale=scale).fit(X).pairwise(X) for scale in (1, 0, 2)
+    )
+    assert_allclose(double - plain, plain - none, atol=1e-10 * np.abs(plain).max())
+    if criterion == "bayes":
+        assert_array_equal(double, none)
+    elif criterion != "tic":
+        assert np.abs(double - plain).max() > 1
+
+
+@every_output
+def test_float32_in_float32_out(output, make_groups):
+    X = make_groups(6, 4)
+    single = Groups(X.vectors.astype(np.float32), X.offsets)
+    estimator = ModelComparisonSimilarity(output=output).fit(single)
+    for values in (estimator.transform(single), estimator.pairwise(single), estimator.paired(single, single)):
+        assert values.dtype == np.float32
+    assert estimator.score_samples(single).dtype == np.float32
+    assert estimator.transform(X).dtype == np.float64
+    assert_allclose(estimator.pairwise(single), estimator.pairwise(X), rtol=1e-4, atol=1e-4)
+
+
+def test_statistics_do_not_cancel_in_single_precision():
+    """Mean 8, deviation 0.05: squares of single-precision numbers would lose the variance."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(8, 0.05, size=(10, 50)).astype(np.float32) for _ in range(2)]
+    exact = model_comparison_similarity([x.astype(np.float64) for x in X])
+    assert_allclose(model_comparison_similarity(X), exact, rtol=1e-6)
+
+
+def test_integers_and_half_precision():
+    X = [np.array([[1, 2], [3, 5]]), np.array([[4, 4]])]
+    truth = model_comparison_similarity([x.astype(float) for x in X])
+    assert_array_equal(model_comparison_similarity([x.astype(np.int8) for x in X]), truth)
+    assert_allclose(model_comparison_similarity([x.astype(np.float16) for x in X]), truth, rtol=1e-6)
+
+
+# Corpus and state ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@every_combination
+@pytest.mark.parametrize("options", [{}, {"prior_strength": 0.5}, {"output": "centered", "n_references": 20}], ids=str)
+def test_partial_fit_is_fit(likelihood, criterion, options, make_groups):
+    X, queries = make_groups(50, 3, (1, 6), weighted=True), make_groups(5, 3, seed=1)
+    model = ModelComparisonSimilarity(likelihood, criterion, random_state=3, **options)
+    whole = clone(model).fit(X)
+    parts = clone(model).partial_fit(X[:30]).partial_fit(X[30:])
+    assert parts.n_groups_ == 50
+    assert_array_equal(parts.references_, whole.references_)
+    assert_array_equal(parts.transform(queries), whole.transform(queries))
+
+
+def test_partial_fit_of_a_thousand_groups(make_groups):
+    X = make_groups(1000, 5)
+    whole = ModelComparisonSimilarity(prior_strength=1).fit(X)
+    parts = ModelComparisonSimilarity(prior_strength=1).fit(X[:600]).partial_fit(X[600:])
+    assert_array_equal(parts.transform(X[:20]), whole.transform(X[:20]))
+
+
+def test_partial_fit_joins_precisions_and_containers(make_groups):
+    X = make_groups(10, 3)
+    single = Groups(X.vectors.astype(np.float32), X.offsets)
+    model = ModelComparisonSimilarity("spherical", "tic").fit(single[:5])
+    assert model.transform(single).dtype == np.float32
+    model.partial_fit(list(X[5:]))
+    assert model.transform(single).dtype == np.float64
+    assert_allclose(model.transform(X), ModelComparisonSimilarity("spherical", "tic").fit_transform(X), atol=1e-3)
+
+
+def test_failed_fit_leaves_everything_as_it_was(make_groups):
+    X = make_groups(6, 3)
+    model = ModelComparisonSimilarity(reg_covar=0)
+    with pytest.raises(ValueError, match="infinite likelihood"):
+        model.fit([np.ones((2, 3))])
+    assert not [name for name in vars(model) if name.endswith("_") or name.startswith("_")]
+    model.set_params(reg_covar=1e-6).fit(X)
+    before = model.transform(X)
+    for bad in ([np.full((2, 3), np.nan)], [np.ones((2, 4))], []):
+        with pytest.raises(ValueError, match="."):
+            model.partial_fit(bad)
+    assert_array_equal(model.transform(X), before)
+
+
+def test_references_are_a_fixed_sample(make_groups):
+    X = make_groups(40, 3, (4, 9))
+    model = ModelComparisonSimilarity(output="centered", n_references=7, random_state=5)
+    assert_array_equal(clone(model).fit(X).references_, clone(model).fit(X).references_)
+    assert len(np.unique(model.fit(X).references_)) == 7
+    assert_array_equal(model.set_params(n_references=40).fit(X).references_, np.arange(40))
+    later = ModelComparisonSimilarity(n_references=7, random_state=5).fit(X)
+    first = ModelComparisonSimilarity(output="centered", n_references=7, random_state=5).fit(X)
+    assert_array_equal(later.pairwise(X, output="centered"), first.pairwise(X))
+    assert_array_equal(later.set_params(output="centered").transform(X), first.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"prior_strength": 1}, "prior_strength > 0"),
+        ({"criterion": "bayes"}, "criterion='bayes' without a prior"),
+        ({"output": "centered"}, "output='centered'"),
+    ],
+)
+def test_what_must_be_learnt_needs_fit(options, reason, make_groups):
+    X = make_groups(6, 3)
+    model = ModelComparisonSimilarity(**options)
+    for call in (lambda: model.pairwise(X), lambda: model.paired(X, X)):
+        with pytest.raises(NotFittedError, match=f"{reason} must be learnt from a corpus. Call 'fit'"):
+            call()
+    fitted = model.fit(X).pairwise(X)
+    assert_allclose(model_comparison_similarity(X, **options), fitted)
+    halves = model_comparison_similarity(X[:2], X[2:], **options)
+    assert_allclose(halves, fitted[:2, 2:])
+
+
+def test_everything_else_works_before_fit(make_groups):
+    X = make_groups(6, 3)
+    model = ModelComparisonSimilarity()
+    assert_array_equal(model.pairwise(X), clone(model).fit(X).pairwise(X))
+    assert_array_equal(model.score_samples(X), clone(model).fit(X).score_samples(X))
+    given = ModelComparisonSimilarity(DiagonalGaussian(NormalGamma(0, 1, 2, 1)), "bayes")
+    assert given.pairwise(X).shape == (6, 6)
+    assert_array_equal(given.fit(X).likelihood_.prior.beta, 1)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.transform(X)
+
+
+def test_empty_groups_live_on_pseudo_vectors(make_groups):
+    X = make_groups(6, 3)
+    model = ModelComparisonSimilarity(prior_strength=1).fit(X)
+    matrix = model.pairwise([np.empty((0, 3)), np.ones((2, 3)), Groups(X.vectors, [0, len(X.vectors)])[0]])
+    assert np.isfinite(matrix).all()
+    with pytest.raises(ValueError, match="Group 1 has no vectors"):
+        ModelComparisonSimilarity().fit(X).pairwise([np.ones((2, 3)), np.empty((0, 3))])
+    with pytest.raises(ValueError, match="All groups are empty: there is nothing to learn for prior_strength > 0"):
+        ModelComparisonSimilarity(prior_strength=1).fit(Groups(np.ones((2, 3)), [0, 1, 2], weights=[0, 0]))
+
+
+def test_groups_at_the_centre_of_the_references_have_no_direction():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(size, 10)) for size in [1] * 10 + [30] * 10]
+    with pytest.warns(UserWarning, match="10 of 20 groups .*their 'centered' values are 1.*prior_strength > 0"):
+        matrix = ModelComparisonSimilarity(output="centered").fit_transform(X)
+    assert_array_equal(matrix[10:, :10], 1)
+    assert np.ptp(ModelComparisonSimilarity(output="centered", prior_strength=0.5).fit_transform(X)[10:, :10]) > 0.1
+
+
+def test_score_is_minus_the_mean_criterion(make_groups):
+    X = make_groups(6, 3)
+    model = ModelComparisonSimilarity()
+    assert model.score(X) == pytest.approx(-model.score_samples(X).mean())
+    assert isinstance(model.score(X), float)
+
+
+# Extension ----------------------------------------------------------------------------------------------------------
+
+
+class Laplace(Likelihood):
+    """Double exponential around zero: a likelihood a user might write."""
+
+    def statistics(self, groups, *, reg_covar, order):
+        mean = groups.sum(np.abs(groups.rows())) / groups.totals[:, None]
+        return Statistics(n=groups.totals, mean=mean + reg_covar)
+
+    def pool(self, a, b):
+        n = a.n + b.n
+        return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+
+    def log_likelihood(self, statistics):
+        return -statistics.n * (np.log(2 * statistics.mean) + 1).sum(axis=1)
+
+    def n_parameters(self, n_features):
+        return n_features
+
+
+class HannanQuinn(Criterion):
+    """A criterion a user might write, with a parameter."""
+
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def penalty(self, fit):
+        return self.factor * fit.n_parameters * np.log(np.log(fit.n + 2))
+
+
+def test_user_defined_likelihood_and_criterion(make_groups):
+    X = make_groups(6, 3, (2, 6))
+
+    def information(x):
+        scale = np.abs(x).mean(axis=0) + 1e-6
+        return -2 * (-len(x) * (np.log(2 * scale) + 1).sum() - 2 * 3 * np.log(np.log(len(x) + 2)))
+
+    model = ModelComparisonSimilarity(Laplace(), HannanQuinn(factor=2)).fit(X)
+    truth = information(X[0]) + information(X[1]) - information(np.concatenate([X[0], X[1]]))
+    assert model.transform(X)[0, 1] == pytest.approx(truth, rel=1e-12)
+    assert model.get_params()["criterion__factor"] == 2
+    assert clone(model).set_params(criterion__factor=3).criterion.factor == 3
+    for criterion, missing in (("tic", "tic_penalty"), ("bayes", "log_evidence")):
+        with pytest.raises(ValueError, match=f"Laplace defines no {missing}.*criteria 'aic', 'bic'"):
+            ModelComparisonSimilarity(Laplace(), criterion).fit(X)
+    with pytest.raises(ValueError, match="Laplace defines no pseudo_group: set prior_strength=0"):
+        ModelComparisonSimilarity(Laplace(), prior_strength=1).fit(X)
+
+
+def test_likelihood_without_learn_prior_needs_a_given_one(make_groups):
+    class Flat(Laplace):
+        def log_evidence(self, statistics):
+            return np.zeros(len(statistics))
+
+    with pytest.raises(ValueError, match="Flat defines no learn_prior: give it a prior"):
+        ModelComparisonSimilarity(Flat(), "bayes").fit(make_groups(3, 2))
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+
+
+BAD_PARAMETERS = {
+    "likelihood": ("gamma", "(?=.*'diag')(?=.*'full')(?=.*'spherical')(?=.*'vmf').*Got 'gamma'"),
+    "criterion": ("dic", "(?=.*'aic')(?=.*'bayes')(?=.*'bic')(?=.*'tic').*Got 'dic'"),
+    "output": ("angle", "(?=.*'centered')(?=.*'distance')(?=.*'divergence')(?=.*'similarity').*[Gg]ot 'angle'"),
+    "reg_covar": (-1e-9, r"'reg_covar' parameter.*\[0.0, inf\).*-1e-09"),
+    "prior_strength": (-1, "'prior_strength' parameter.*-1"),
+    "penalty_scale": (-0.5, "'penalty_scale' parameter.*-0.5"),
+    "n_references": (0, "'n_references' parameter"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_bad_parameters_get_a_sentence(name, make_groups):
+    value, message = BAD_PARAMETERS[name]
+    X = make_groups(3, 2)
+    model = ModelComparisonSimilarity(**{name: value})
+    for call in (model.fit, model.partial_fit, model.pairwise, model.score_samples, lambda X: model.paired(X, X)):
+        with pytest.raises(ValueError, match=message):
+            call(X)
+    with pytest.raises(ValueError, match=message):
+        model_comparison_similarity(X, **{name: value})
+
+
+def test_bad_calls_get_a_sentence(make_groups):
+    X, wide = make_groups(4, 3), make_groups(4, 5)
+    model = ModelComparisonSimilarity()
+    with pytest.raises(ValueError, match=r"output must be one of \['centered'.*'similarity'\], got 'cosine'"):
+        model.pairwise(X, output="cosine")
+    with pytest.raises(ValueError, match="as many groups in Y as in X, got 4 and 3. For all pairs call pairwise"):
+        model.paired(X, X[:3])
+    with pytest.raises(ValueError, match="X has 3 features, but Y has 5"):
+        model.pairwise(X, wide)
+    with pytest.raises(ValueError, match="X has 5 features, but ModelComparisonSimilarity is expecting 3 features"):
+        model.fit(X).transform(wide)
+    with pytest.raises(ValueError, match="VonMisesFisher defines no log_evidence.*criteria 'aic', 'tic', 'bic'"):
+        ModelComparisonSimilarity("vmf", "bayes").fit(X)
+
+
+def test_directions_need_vectors_and_a_plane():
+    with pytest.raises(ValueError, match="Group 1 holds a zero vector.*weight 0"):
+        model_comparison_similarity([np.eye(2), np.zeros((1, 2))], likelihood="vmf")
+    with pytest.raises(ValueError, match="at least 2 features, got n_features = 1"):
+        model_comparison_similarity([np.ones((2, 1))], likelihood="vmf")
+    groups = Groups(np.vstack([np.eye(2), np.zeros((1, 2))]), [0, 3], weights=[1, 1, 0])
+    assert np.isfinite(model_comparison_similarity(groups, likelihood="vmf")).all()
+
+
+@every_likelihood
+def test_no_noise_and_no_variance_is_an_infinite_likelihood(likelihood):
+    X = [np.array([[0.0, 0.3], [1.0, 2.0], [-1.0, 0.5], [3.0, 0.7]]), np.array([[1.0, 2.0]])]
+    with pytest.raises(
+        ValueError, match="Group 1 has an infinite likelihood.*Set reg_covar > 0, or set prior_strength > 0"
+    ):
+        model_comparison_similarity(X, likelihood=likelihood, reg_covar=0)
+    assert np.isfinite(model_comparison_similarity(X, likelihood=likelihood, reg_covar=0, prior_strength=1)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@every_combination
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300])
+@pytest.mark.parametrize("reg_covar", [1e-6, 0])
+def test_extreme_values_are_finite_or_an_error(likelihood, criterion, scale, reg_covar, make_groups):
+    X = make_groups(4, 3, (5, 9), scale=scale)
+    model = ModelComparisonSimilarity(likelihood, criterion, reg_covar=reg_covar)
+    for output in ("similarity", "centered"):
+        try:
+            matrix = model.set_params(output=output).fit_transform(X)
+        except ValueError as error:
+            assert "escale" in str(error) or "reg_covar" in str(error)  # noqa: PT017
+        else:
+            assert np.isfinite(matrix).all()
+
+
+def test_extreme_distance_between_ordinary_groups():
+    with pytest.raises(ValueError, match="comparison of groups 0 and 1 is not a finite number.*Rescale"):
+        model_comparison_similarity([np.eye(2), np.eye(2) + 1e200])
+    with pytest.raises(ValueError, match="comparison in row 1 is not a finite number.*Rescale"):
+        ModelComparisonSimilarity().paired([np.eye(2)] * 2, [np.eye(2), np.eye(2) + 1e200])
+
+
+def test_registries_are_complete():
+    assert set(LIKELIHOODS) == {"diag", "spherical", "full", "vmf"}
+    assert set(CRITERIA) == {"aic", "tic", "bic", "bayes"}
+    assert len(COMBINATIONS) == 15
