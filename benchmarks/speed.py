@@ -18,7 +18,10 @@ def per_pair_loop(groups):
 
     alone = [aic(x) for x in groups]
     return np.array(
-        [[a + b - aic(np.concatenate([x, y])) for b, y in zip(alone, groups)] for a, x in zip(alone, groups)]
+        [
+            [a + b - aic(np.concatenate([x, y])) for b, y in zip(alone, groups, strict=True)]
+            for a, x in zip(alone, groups, strict=True)
+        ]
     )
 
 
