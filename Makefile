@@ -27,7 +27,7 @@ dist: .venv/dist
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv build dist doc/_build *.egg-info
+	rm -rf .venv build dist doc/_build doc/generated *.egg-info
 
 .venv/pip:
 	$(PYTHON) -m venv .venv

@@ -69,7 +69,7 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     ----------
     n_features_in_ : int
         Width of the vectors seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, when `X` was a data frame.
     n_groups_ : int
         Number of fitted groups.
