@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln
 
-from sklearn_mcsg._likelihood import Likelihood, kept_parts, pseudo_parts
+from sklearn_mcsg._all_pairs import PAIR_NBYTES, DiagonalPairs, SphericalPairs, product_nbytes
+from sklearn_mcsg._likelihood import Fit, Likelihood, kept_parts, pseudo_parts
 from sklearn_mcsg._statistics import (
     Part,
     Statistics,
@@ -89,6 +90,12 @@ class DiagonalGaussian(Likelihood):
             + 4 * u.delta * (left * b.m3 - right * a.m3)
         )
         return _Moments(u.n, u.mean, m2, m3, m4, a.reg_covar)
+
+    def pooled(self, a: _Moments, b: _Moments, precision: np.dtype | None = None) -> Fit:
+        return super().pooled(a, b) if precision is None else DiagonalPairs(self, a, b, precision)
+
+    def pair_nbytes(self, a: _Moments, b: _Moments, precision: np.dtype | None = None) -> int:
+        return super().pair_nbytes(a, b) if precision is None else PAIR_NBYTES
 
     def log_likelihood(self, statistics: _Moments) -> np.ndarray:
         return -0.5 * statistics.n * (np.log(statistics.variance) + _LOG_2PI + 1).sum(axis=1)
@@ -181,6 +188,12 @@ class SphericalGaussian(Likelihood):
         u = merge(a, b)
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
         return _Scatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
+
+    def pooled(self, a: _Scatter, b: _Scatter, precision: np.dtype | None = None) -> Fit:
+        return SphericalPairs(self, a, b)
+
+    def pair_nbytes(self, a: _Scatter, b: _Scatter, precision: np.dtype | None = None) -> int:
+        return product_nbytes(a, b)
 
     def log_likelihood(self, statistics: _Scatter) -> np.ndarray:
         return -0.5 * statistics.n * statistics.n_features * (np.log(statistics.variance) + _LOG_2PI + 1)

@@ -78,10 +78,18 @@ class Likelihood(BaseEstimator):
         """Whether the class defines one of the optional methods."""
         return getattr(type(self), method) is not getattr(Likelihood, method)
 
-    def pooled(self, a: Any, b: Any) -> Fit:
-        """The fit to the union of every group in `a` with every group in `b`, row after row of `a`."""
+    def pooled(self, a: Any, b: Any, precision: np.dtype | None = None) -> Fit:
+        """The fit to the union of every group in `a` with every group in `b`, row after row of `a`.
+
+        Likelihoods with a faster way to all pairs override it. `precision` is that of the result, or None where there
+        are too few pairs for compiled code to pay.
+        """
         i, j = np.divmod(np.arange(len(a) * len(b)), len(b))
         return Fit(self, self.pool(a[i], b[j]))
+
+    def pair_nbytes(self, a: Any, b: Any, precision: np.dtype | None = None) -> int:
+        """Bytes that `pooled` may take for each pair, temporary arrays included."""
+        return 4 * (a.row_nbytes + b.row_nbytes)
 
 
 class Fit:

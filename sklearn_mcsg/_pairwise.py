@@ -27,6 +27,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
+_COMPILE_FROM = 2**26  # pairs times features: about what plain NumPy does while numba loads
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Comparison:
 
     def statistics(self, groups: Groups) -> Any:
         """Statistics of the groups as they are, without pseudo-vectors."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             statistics = self.likelihood.statistics(groups, reg_covar=self.reg_covar, order=self.criterion.order)
         finite = statistics.finite
         if not finite.all():
@@ -131,19 +132,22 @@ class Comparison:
         side = self.side(statistics, "divergence")
         return replace(side, baseline=float(self.all_pairs(side, None, "divergence").mean()))
 
-    def all_pairs(self, left: Side, right: Side | None, output: str, dtype: Any = np.float64) -> np.ndarray:
+    def all_pairs(
+        self, left: Side, right: Side | None, output: str, dtype: Any = np.float64, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """Every group on the left with every group on the right; ``right=None`` means the left, at half the work."""
         symmetric = right is None
         right = left if right is None else right
-        result = np.empty((len(left), len(right)), dtype=dtype)
-        step = max(1, int(np.sqrt(self._pairs_per_block(left, right))))
-        blocks = (
+        result = np.empty((len(left), len(right)), dtype=dtype) if out is None else out
+        precision = np.dtype(dtype) if result.size * left.statistics.n_features >= _COMPILE_FROM else None
+        step = int(np.sqrt(_count(self.likelihood.pair_nbytes(left.statistics, right.statistics, precision))))
+        blocks = [
             (i, j)
-            for i in gen_batches(len(left), step)
-            for j in gen_batches(len(right), step)
+            for i in gen_batches(len(left), max(1, step))
+            for j in gen_batches(len(right), max(1, step))
             if not symmetric or j.start >= i.start
-        )
-        for i, j, block in self._run(self._block, left, right, blocks, output):
+        ]
+        for i, j, block in self._run(_compare_all, left, right, blocks, output, precision):
             result[i, j] = block
             if symmetric and i != j:
                 result[j, i] = block.T
@@ -157,47 +161,42 @@ class Comparison:
     def row_by_row(self, left: Side, right: Side, output: str, dtype: Any = np.float64) -> np.ndarray:
         """Each group on the left with the group of the same row on the right."""
         result = np.empty(len(left), dtype=dtype)
-        blocks = ((i, i) for i in gen_batches(len(left), self._pairs_per_block(left, right)))
-        for i, _, block in self._run(self._rows, left, right, blocks, output):
+        nbytes = Likelihood.pair_nbytes(self.likelihood, left.statistics, right.statistics)
+        blocks = [(i, i) for i in gen_batches(len(left), _count(nbytes))]
+        for i, _, block in self._run(_compare_rows, left, right, blocks, output, None):
             result[i] = block
         return result
 
-    def _run(self, function: Callable, left: Side, right: Side, blocks: Iterator, output: str) -> Iterator:
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=self.verbose, return_as="generator")
-        return parallel(delayed(function)(left, right, i, j, output) for i, j in blocks)
+    def _run(
+        self, function: Callable, left: Side, right: Side, blocks: list, output: str, precision: np.dtype | None
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Blocks as they come from the workers, each of which is sent only the groups of its block."""
+        comparison = replace(self, pseudo=None)
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")
+        tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision) for i, j in blocks)
+        results = parallel(tasks)
+        if not self.verbose:
+            yield from results
+            return
+        from tqdm import tqdm
 
-    def _block(self, left: Side, right: Side, i: slice, j: slice, output: str) -> tuple[slice, slice, np.ndarray]:
-        rows, columns = left[i], right[j]
-        with np.errstate(over="ignore", invalid="ignore"):
-            union = self.criterion(self.likelihood.pooled(rows.statistics, columns.statistics), self.penalty_scale)
-            block = OUTPUTS[output](union.reshape(len(rows), len(columns)), rows.as_column(), columns)
-        if not np.isfinite(block).all():
-            row, column = np.argwhere(~np.isfinite(block))[0]
-            _raise_not_finite(f"The comparison of groups {i.start + row} and {j.start + column}")
-        return i, j, block
-
-    def _rows(self, left: Side, right: Side, i: slice, j: slice, output: str) -> tuple[slice, slice, np.ndarray]:
-        rows, columns = left[i], right[j]
-        with np.errstate(over="ignore", invalid="ignore"):
-            fit = Fit(self.likelihood, self.likelihood.pool(rows.statistics, columns.statistics))
-            block = OUTPUTS[output](self.criterion(fit, self.penalty_scale), rows, columns)
-        if not np.isfinite(block).all():
-            _raise_not_finite(f"The comparison in row {i.start + int(np.argmin(np.isfinite(block)))}")
-        return i, j, block
+        sizes = [(i.stop - i.start) * (j.stop - j.start if function is _compare_all else 1) for i, j in blocks]
+        # disable=None: silent unless standard error is a terminal
+        with tqdm(total=sum(sizes), desc="comparing", unit=" pairs", unit_scale=True, disable=None) as progress:
+            for i, j, block in results:
+                progress.update(block.size)
+                yield i, j, block
 
     def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
         """Criterion of each group, or of each group united with itself."""
         values = []
         with np.errstate(all="ignore"):
-            for batch in gen_batches(len(statistics), _count(statistics.row_nbytes)):
+            for batch in gen_batches(len(statistics), _count(4 * statistics.row_nbytes)):
                 block = statistics[batch]
                 if doubled:
                     block = self.likelihood.pool(block, block)
                 values.append(self.criterion(Fit(self.likelihood, block), self.penalty_scale))
         return np.concatenate(values)
-
-    def _pairs_per_block(self, left: Side, right: Side) -> int:
-        return _count(left.statistics.row_nbytes + right.statistics.row_nbytes)
 
     def _check_finite(self, information: np.ndarray) -> None:
         wrong = ~np.isfinite(information)
@@ -212,10 +211,41 @@ class Comparison:
         _raise_not_finite(f"The criterion of group {i}")
 
 
+def _compare_all(
+    comparison: Comparison, left: Side, right: Side, i: slice, j: slice, output: str, precision: np.dtype | None
+) -> tuple[slice, slice, np.ndarray]:
+    """One block of all pairs."""
+    with np.errstate(all="ignore"):
+        fit = comparison.likelihood.pooled(left.statistics, right.statistics, precision)
+        union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), len(right))
+        block = OUTPUTS[output](union, left.as_column(), right)
+    if not np.isfinite(block).all():
+        row, column = np.argwhere(~np.isfinite(block))[0]
+        _raise_not_finite(f"The comparison of groups {i.start + row} and {j.start + column}")
+    return i, j, block
+
+
+def _compare_rows(
+    comparison: Comparison, left: Side, right: Side, i: slice, j: slice, output: str, precision: None
+) -> tuple[slice, slice, np.ndarray]:
+    """One block of pairs row by row."""
+    with np.errstate(all="ignore"):
+        fit = Fit(comparison.likelihood, comparison.likelihood.pool(left.statistics, right.statistics))
+        block = OUTPUTS[output](comparison.criterion(fit, comparison.penalty_scale), left, right)
+    if not np.isfinite(block).all():
+        _raise_not_finite(f"The comparison in row {i.start + int(np.argmin(np.isfinite(block)))}")
+    return i, j, block
+
+
+def rows_per_chunk(row_nbytes: int) -> int:
+    """How many rows of a matrix fit into the working memory."""
+    return max(1, int(get_config()["working_memory"] * 2**20 // row_nbytes))
+
+
 def _count(nbytes: int) -> int:
-    """Rows of `nbytes` each whose pooling, with its temporary arrays, fits into a block."""
+    """How many pairs of `nbytes` each, temporary arrays included, make a block."""
     budget = min(get_config()["working_memory"] * 2**20, _BLOCK_BYTES)
-    return max(1, int(budget // (4 * nbytes + 64)))
+    return max(1, int(budget // nbytes))
 
 
 def _warn_of_central(central: np.ndarray) -> None:

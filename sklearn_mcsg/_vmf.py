@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from sklearn_mcsg import _special
-from sklearn_mcsg._likelihood import Likelihood, kept_parts, pseudo_parts
+from sklearn_mcsg._all_pairs import DirectionPairs, product_nbytes
+from sklearn_mcsg._likelihood import Fit, Likelihood, kept_parts, pseudo_parts
 from sklearn_mcsg._statistics import Part, Statistics, by_blocks, corpus_mean, mean_of, merge, sum_over_parts
 from sklearn_mcsg.groups import Groups
 
@@ -23,7 +25,7 @@ class _Resultants(Statistics):
 
 
 @dataclass(frozen=True)
-class _Cloud:
+class Cloud:
     """Moments of a von Mises-Fisher distribution around a direction."""
 
     length: float  # of the mean
@@ -31,12 +33,12 @@ class _Cloud:
     axial: float  # variance along
 
     @classmethod
-    def of(cls, kappa: float, n_features: int) -> _Cloud:
+    def of(cls, kappa: float, n_features: int) -> Cloud:
         length = float(_special.mean_length(kappa, n_features))
         return cls(length, length / kappa, float(_special.mean_length_derivative(kappa, n_features)))
 
     @classmethod
-    def noise(cls, reg_covar: float, n_features: int) -> _Cloud:
+    def noise(cls, reg_covar: float, n_features: int) -> Cloud:
         """Of the observation noise, whose concentration is 1 / reg_covar."""
         return cls.of(1 / reg_covar, n_features) if reg_covar > 0 else cls(1.0, 0.0, 0.0)
 
@@ -75,12 +77,29 @@ class VonMisesFisher(Likelihood):
             raise ValueError(f"concentration must be one of {sorted(_CONCENTRATIONS)}, got {self.concentration!r}.")
         _check_directions(groups)
         n, mean = by_blocks(groups, lambda block: mean_of(block, _unit(block.rows())))
-        length = _Cloud.noise(reg_covar, groups.n_features).length
+        length = Cloud.noise(reg_covar, groups.n_features).length
         return _Resultants(n, length * mean, kept_parts(groups, order), reg_covar)
 
     def pool(self, a: _Resultants, b: _Resultants) -> _Resultants:
         u = merge(a, b)
         return _Resultants(u.n, u.mean, a.parts + b.parts, a.reg_covar)
+
+    def pooled(self, a: _Resultants, b: _Resultants, precision: np.dtype | None = None) -> Fit:
+        return DirectionPairs(self, a, b) if precision and self.concentration == "exact" else super().pooled(a, b)
+
+    def pair_nbytes(self, a: _Resultants, b: _Resultants, precision: np.dtype | None = None) -> int:
+        exact = precision and self.concentration == "exact"
+        return product_nbytes(a, b) if exact else super().pair_nbytes(a, b)
+
+    def clouds(self, statistics: _Resultants) -> Iterator[tuple[Groups, Cloud]]:
+        """The vectors of the groups, and how the noise spreads around each."""
+        noise = Cloud.noise(statistics.reg_covar, statistics.n_features)
+        return ((part.rows, part.noise or noise) for part in statistics.parts)
+
+    @staticmethod
+    def directions(rows: Groups) -> np.ndarray:
+        """Their unit vectors."""
+        return _unit(rows.rows())
 
     def _fit(self, statistics: _Resultants) -> tuple[np.ndarray, np.ndarray]:
         """Mean resultant length and concentration; a length of 1, to rounding, has none."""
@@ -104,9 +123,9 @@ class VonMisesFisher(Likelihood):
         length, kappa = self._fit(statistics)
         direction = statistics.mean / np.where(length > 0, length, 1)[:, None]
         expected = _special.mean_length(kappa, d)  # the length itself, when kappa is exact
-        noise = _Cloud.noise(statistics.reg_covar, d)
+        noise = Cloud.noise(statistics.reg_covar, d)
 
-        def term(vectors: np.ndarray, rows: Groups, block: slice, cloud: _Cloud | None) -> np.ndarray:
+        def term(vectors: np.ndarray, rows: Groups, block: slice, cloud: Cloud | None) -> np.ndarray:
             cloud = cloud or noise
             unit, axis = _unit(vectors), rows.spread(direction[block])
             t = (unit * axis).sum(axis=1)
@@ -126,7 +145,7 @@ class VonMisesFisher(Likelihood):
         parts: tuple[Part, ...] = ()
         if statistics.parts:
             kappa = float(_special.concentration(length, len(mean)))
-            parts = pseudo_parts(mean / length, strength, _Cloud.of(kappa, len(mean)), statistics)
+            parts = pseudo_parts(mean / length, strength, Cloud.of(kappa, len(mean)), statistics)
         return _Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar)
 
 

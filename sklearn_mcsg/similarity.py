@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._pairwise import OUTPUTS, Comparison, Side
+from sklearn_mcsg._base import ComparisonEstimator
+from sklearn_mcsg._pairwise import OUTPUTS, rows_per_chunk
 from sklearn_mcsg._statistics import Statistics
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
 
-class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComparisonEstimator):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -233,7 +232,9 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.fit(X)
         return self._active().all_pairs(self._fitted_side(self.output), None, self.output, self._dtype)
 
-    def pairwise(self, X: Any, Y: Any = None, *, output: str | None = None) -> np.ndarray:
+    def pairwise(
+        self, X: Any, Y: Any = None, *, output: str | None = None, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """Compare all pairs of groups.
 
         Works before `fit` unless something has to be learnt from a corpus: ``prior_strength > 0``, ``"bayes"`` without
@@ -247,17 +248,66 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             Groups along the columns; ``None`` means `X`, of which only half the pairs are computed.
         output : str, default=None
             One of the outputs, in place of the parameter `output`.
+        out : ndarray of shape (n_groups_X, n_groups_Y), default=None
+            Where to put the matrix, for example a memory map: of the result's precision, float32 when all vectors are
+            float32 and float64 otherwise.
 
         Returns
         -------
         matrix : ndarray of shape (n_groups_X, n_groups_Y)
         """
-        output = self._check_output(output)
-        left, dtype = self._prepare(X, output)
-        if Y is None:
-            return self._active().all_pairs(left, None, output, dtype)
-        right, right_dtype = self._prepare(Y, output, left, "Y")
-        return self._active().all_pairs(left, right, output, np.result_type(dtype, right_dtype))
+        left, right, output, dtype = self._prepare_sides(X, Y, output)
+        if out is not None:
+            _check_out(out, (len(left), len(left if right is None else right)), dtype)
+        return self._active().all_pairs(left, right, output, dtype, out)
+
+    def pairwise_chunked(
+        self, X: Any, Y: Any = None, *, output: str | None = None, reduce_func: Callable | None = None
+    ) -> Iterator[Any]:
+        """Compare all pairs of groups, a few rows of the matrix at a time.
+
+        Rows follow each other in chunks that fit into ``sklearn.get_config()["working_memory"]``, as in
+        `sklearn.metrics.pairwise_distances_chunked`.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+        reduce_func : callable, default=None
+            Called as ``reduce_func(chunk, start)`` with the chunk and its first row; what it returns is yielded in
+            place of the chunk.
+
+        Yields
+        ------
+        chunk : ndarray of shape (n_rows, n_groups_Y), or what `reduce_func` returns
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> X = np.random.default_rng(0).normal(size=(5, 4, 3))
+        >>> def nearest(chunk, start):
+        ...     return chunk.argmax(axis=1)
+        >>> np.concatenate(list(ModelComparisonSimilarity().pairwise_chunked(X, reduce_func=nearest)))
+        array([0, 1, 2, 3, 4])
+        """
+        left, right, output, dtype = self._prepare_sides(X, Y, output)
+        right = left if right is None else right
+        comparison = self._active()
+        rows = rows_per_chunk(dtype.itemsize * len(right))
+
+        def chunks() -> Iterator[Any]:
+            for batch in gen_batches(len(left), rows):
+                chunk = comparison.all_pairs(left[batch], right, output, dtype)
+                if Y is None and output != "similarity":
+                    chunk[np.arange(len(chunk)), np.arange(batch.start, batch.stop)] = 0
+                yield chunk if reduce_func is None else reduce_func(chunk, batch.start)
+
+        return chunks()
 
     def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
         """Compare groups row by row.
@@ -273,15 +323,13 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         -------
         values : ndarray of shape (n_groups,)
         """
-        output = self._check_output(output)
-        left, dtype = self._prepare(X, output)
-        right, right_dtype = self._prepare(Y, output, left, "Y")
+        left, right, output, dtype = self._prepare_sides(X, Y, output)
         if len(left) != len(right):
             raise ValueError(
                 f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
                 f"For all pairs call pairwise."
             )
-        return self._active().row_by_row(left, right, output, np.result_type(dtype, right_dtype))
+        return self._active().row_by_row(left, right, output, dtype)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Information criterion of each group in the paper's sign: lower is better.
@@ -324,118 +372,12 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _n_features_out(self) -> int:
         return self.n_groups_
 
-    def _new_comparison(self) -> Comparison:
-        """What the parameters say, before anything is learnt."""
-        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
-        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        criterion.check(likelihood)
-        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
-        needs = {"pseudo_group": self.prior_strength > 0, "learn_prior": comparison.lacks_prior}
-        for method, needed in needs.items():
-            if needed and not likelihood.defines(method):
-                remedy = "set prior_strength=0" if method == "pseudo_group" else "give it a prior"
-                raise ValueError(f"{type(likelihood).__name__} defines no {method}: {remedy}.")
-        return comparison
 
-    def _learns(self, comparison: Comparison, output: str) -> list[str]:
-        """What has to be learnt from a corpus."""
-        wanted = {
-            "prior_strength > 0": self.prior_strength > 0,
-            f"criterion={self.criterion!r} without a prior": comparison.lacks_prior,
-            "output='centered'": output == "centered",
-        }
-        return [reason for reason, needed in wanted.items() if needed]
-
-    def _learn(self, comparison: Comparison, statistics: Any) -> Comparison:
-        """Complete a comparison by what the corpus teaches."""
-        reasons = self._learns(comparison, "similarity")
-        if reasons and not statistics.n.any():
-            raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
-        likelihood = comparison.likelihood
-        with np.errstate(over="ignore", invalid="ignore"):
-            if comparison.lacks_prior:
-                likelihood = clone(likelihood).set_params(prior=likelihood.learn_prior(statistics))
-            if self.prior_strength > 0:
-                comparison = replace(comparison, pseudo=likelihood.pseudo_group(statistics, float(self.prior_strength)))
-        return replace(comparison, likelihood=likelihood)
-
-    def _set_fitted(self, X: Any, groups: Groups, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
-        """Learn from all statistics, and set the fitted attributes once nothing can fail any more."""
-        comparison = self._learn(comparison, statistics)
-        chosen = np.arange(len(statistics))
-        if len(chosen) > self.n_references:
-            random_state = check_random_state(self.random_state)
-            chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
-        references = comparison.references(statistics[chosen]) if self.output == "centered" else None
-        side = comparison.side(statistics, self.output, references)
-        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
-        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
-        self.n_groups_ = len(statistics)
-        self.likelihood_ = comparison.likelihood
-        self.criterion_ = comparison.criterion
-        self.references_ = chosen
-        self._comparison = comparison
-        self._statistics = statistics
-        self._side = self.output, side
-        self._references = references
-        self._dtype = dtype
-        return self
-
-    def _active(self) -> Comparison:
-        """The fitted comparison or, before `fit`, the parameters' one, with the number of jobs as it is now."""
-        comparison = self._comparison if hasattr(self, "_comparison") else self._new_comparison()
-        return replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose)
-
-    def _fitted_side(self, output: str) -> Side:
-        """The fitted groups, prepared for an output."""
-        if self._side[0] == output:
-            return self._side[1]
-        return self._active().side(self._statistics, output, self._reference_side(output))
-
-    def _reference_side(self, output: str) -> Side | None:
-        if output != "centered":
-            return None
-        if self._references is not None:
-            return self._references
-        return self._active().references(self._statistics[self.references_])
-
-    def _prepare(self, X: Any, output: str, other: Side | None = None, name: str = "X") -> tuple[Side, np.dtype]:
-        """Validate groups and prepare them for an output; `other` is a side they will be compared with."""
-        self._validate_params()
-        fitted = hasattr(self, "_comparison")
-        comparison = self._active()
-        if not fitted and (reasons := self._learns(comparison, output)):
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
-                f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
-            )
-        groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
-        if other is not None and groups.n_features != other.statistics.n_features:
-            raise ValueError(
-                f"X has {other.statistics.n_features} features, but {name} has {groups.n_features}: "
-                f"the vectors of both must have the same width."
-            )
-        references = self._reference_side(output) if fitted else None
-        return comparison.side(comparison.statistics(groups), output, references), groups.output_dtype
-
-    def _check_groups(self, X: Any) -> Groups:
-        return validate_groups(X, allow_empty=self.prior_strength > 0)
-
-    def _check_fitted_groups(self, X: Any) -> Groups:
-        """Validate groups, their features against the fitted ones; names, if any, before values."""
-        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
-        if named:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X)
-        if not named:
-            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
-        return groups
-
-    def _check_output(self, output: str | None) -> str:
-        output = self.output if output is None else output
-        if output not in OUTPUTS:
-            raise ValueError(f"output must be one of {sorted(OUTPUTS)}, got {output!r}.")
-        return output
+def _check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
+        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
+        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")
 
 
 def model_comparison_similarity(

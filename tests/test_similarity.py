@@ -22,6 +22,7 @@ from sklearn_mcsg import (
     NormalGamma,
     Statistics,
     VonMisesFisher,
+    _pairwise,
     model_comparison_similarity,
 )
 from sklearn_mcsg._pairwise import OUTPUTS
@@ -70,8 +71,10 @@ CASES = {
 
 
 @every_combination
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
 @pytest.mark.parametrize("case", CASES)
-def test_every_combination_agrees_with_the_oracle(likelihood, criterion, case, make_groups):
+def test_every_combination_agrees_with_the_oracle(likelihood, criterion, case, engine, make_groups, monkeypatch):
+    monkeypatch.setattr(_pairwise, "_COMPILE_FROM", 0 if engine == "compiled" else np.inf)
     d = CASES[case]["n_features"]
     if likelihood == "vmf" and d == 1:
         pytest.skip("directions need two dimensions")

@@ -1,0 +1,354 @@
+"""All pairs of two collections at once, for each likelihood: fast ways to the same numbers as pooling pair by pair.
+
+Each class is a `Fit` to the union of every group on the left with every group on the right, as matrices.
+
+* Diagonal: the compiled kernels of `_kernels`.
+* Spherical and von Mises-Fisher: one matrix product, then a function of one number a pair. Their TIC needs the
+  projections of one side's vectors on the other side's means: one matrix product more, by blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
+from scipy.special import gammaln
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg import _special
+from sklearn_mcsg._likelihood import Fit, Likelihood
+from sklearn_mcsg.groups import Groups
+
+_LOG_2PI = np.log(2 * np.pi)
+_EPS = np.finfo(np.float64).eps
+PAIR_NBYTES = 64  # a handful of matrices
+
+
+class Pairs(Fit):
+    """The unions of all pairs, as matrices of one row per left and one column per right group."""
+
+    def __init__(self, likelihood: Likelihood, left: Any, right: Any):
+        self.likelihood, self.left, self.right = likelihood, left, right
+
+    @property
+    def n(self) -> np.ndarray:
+        return self.left.n[:, None] + self.right.n
+
+    @property
+    def n_parameters(self) -> int:
+        return self.likelihood.n_parameters(self.left.n_features)
+
+    def repair(self, values: np.ndarray, wrong: np.ndarray, quantity: str) -> np.ndarray:
+        """Compute a quantity again, by pooling, for the pairs where the fast way has lost its precision."""
+        indices = np.argwhere(wrong)
+        step = max(1, 2**22 // (self.left.row_nbytes + self.right.row_nbytes))
+        for batch in gen_batches(len(indices), step) if len(indices) else ():
+            i, j = indices[batch].T
+            values[i, j] = getattr(Fit(self.likelihood, self.likelihood.pool(self.left[i], self.right[j])), quantity)
+        return values
+
+
+def product_nbytes(left: Any, right: Any) -> int:
+    """Bytes a pair for a matrix product and passes over blocks that stay in the second cache."""
+    vectors = sum(int(part.rows.sizes.max(initial=0)) for part in (*left.parts, *right.parts))
+    return 512 + 64 * vectors
+
+
+def _of_total(function: Any, n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """A function of the total weights of all pairs, evaluated once for each pair of distinct weights."""
+    (a, i), (b, j) = (np.unique(weights, return_inverse=True) for weights in (n, m))
+    if 4 * len(a) * len(b) > len(n) * len(m):
+        return function(n[:, None] + m)
+    return function(a[:, None] + b)[np.ix_(i, j)]
+
+
+def _with_prior(prior: Any, statistics: Any, scatter: np.ndarray, features: int = 1) -> tuple[np.ndarray, ...]:
+    """Weights, means and scatters of groups united with a Normal-Gamma prior's own pseudo-vectors."""
+    n = statistics.n[:, None]
+    total = prior.kappa + n
+    shift = statistics.mean - prior.mean
+    mean = prior.mean + n / total * shift
+    square = shift**2 if features == 1 else np.square(shift).sum(axis=1, keepdims=True)
+    return total[:, 0], mean, 2 * np.asarray(prior.beta) + scatter + prior.kappa * n / total * square
+
+
+def _normal_gamma(fit: Pairs, prior: Any, log_beta: np.ndarray, scales: int, features: int) -> np.ndarray:
+    """Log evidence from the summed logarithms of the posterior rates."""
+
+    def by_weight(n: np.ndarray) -> np.ndarray:
+        alpha = prior.alpha + 0.5 * features * n
+        log_ratio = 0.5 * features * np.log(prior.kappa / (prior.kappa + n)) + gammaln(alpha) - gammaln(prior.alpha)
+        return scales * (log_ratio - 0.5 * features * n * _LOG_2PI)
+
+    rates = np.broadcast_to(np.log(prior.beta), scales).sum()
+    alpha = prior.alpha + 0.5 * features * fit.n
+    return _of_total(by_weight, fit.left.n, fit.right.n) + prior.alpha * rates - alpha * log_beta
+
+
+class DiagonalPairs(Pairs):
+    """Compiled sums over features in a given precision; pair by pair where the range is too wide for products."""
+
+    def __init__(self, likelihood: Likelihood, left: Any, right: Any, precision: np.dtype):
+        super().__init__(likelihood, left, right)
+        self.precision = precision
+
+    @cached_property
+    def _sums(self) -> tuple[np.ndarray, ...]:
+        """Log scatters and, where fourth moments are kept, kurtoses: summed over features, noise included."""
+
+        def noisy(s: Any) -> tuple[np.ndarray, ...]:
+            n, eps = s.n[:, None], s.reg_covar
+            fourth = () if s.m4 is None else (s.m3, s.m4 + 6 * eps * s.m2 + 3 * eps**2 * n)
+            return s.n, s.mean, s.m2 + n * eps, *fourth
+
+        return _sum_over_features(noisy(self.left), noisy(self.right), self.precision)
+
+    @cached_property
+    def log_likelihood(self) -> np.ndarray:
+        if not self._sums:
+            return self._one_by_one("log_likelihood")
+        n, d = self.n, self.left.n_features
+        return -0.5 * n * (self._sums[0] + d * (_LOG_2PI + 1 - np.log(n)))
+
+    @cached_property
+    def tic_penalty(self) -> np.ndarray:
+        if not self._sums:
+            return self._one_by_one("tic_penalty")
+        return 0.5 * (self._sums[1] + self.left.n_features)
+
+    @cached_property
+    def log_evidence(self) -> np.ndarray:
+        prior: Any = self.likelihood.prior
+        left, right = _with_prior(prior, self.left, self.left.m2), (self.right.n, self.right.mean, self.right.m2)
+        sums = _sum_over_features(left, right, self.precision)
+        if not sums:
+            return self._one_by_one("log_evidence")
+        d = self.left.n_features
+        return _normal_gamma(self, prior, sums[0] - d * np.log(2), scales=d, features=1)
+
+    def _one_by_one(self, quantity: str) -> np.ndarray:
+        shape = len(self.left), len(self.right)
+        return self.repair(np.empty(shape), np.ones(shape, dtype=bool), quantity)
+
+
+def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[np.ndarray, ...]:
+    """Scale, pad and hand (weights, means, scatters and, if any, third and fourth moments) to a kernel.
+
+    Each feature is scaled by a power of two so that its pooled scatters lie around 1; nothing is returned when they
+    spread too widely even so.
+    """
+    from sklearn_mcsg import _kernels  # loads numba
+
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        weight = left[0].max() * right[0].max() / (left[0].max() + right[0].max())
+        ends = [
+            np.minimum(left[1].min(axis=0), right[1].min(axis=0)),
+            np.maximum(left[1].max(axis=0), right[1].max(axis=0)),
+        ]
+        low = left[2].min(axis=0) + right[2].min(axis=0)
+        high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (ends[1] - ends[0]) ** 2
+        middle, bits = 0.25 * np.log2(low) + 0.25 * np.log2(high), (0.5 * np.log2(high / low)).max() + 2
+    fourth = len(left) > 3
+    if fourth or bits > 20:  # more than single precision can hold beside each other
+        precision = np.dtype(np.float64)
+    room = 250 if fourth else np.finfo(precision).maxexp - 4  # fourth moments are multiplied by squares
+    centre = 0.5 * (ends[0] + ends[1]) if precision == np.float32 else 0.0
+    if not 2 * bits <= room:
+        return ()
+    step = 2 * int(min(8, room / bits) // 2)
+    scale = -np.round(middle).astype(np.int64)
+    n_features = len(scale)
+
+    def prepared(side: tuple, filler: float, rows: int) -> list[np.ndarray]:
+        n, mean, *moments = side
+        powers = [np.ldexp(mean - centre, scale)]
+        powers += [np.ldexp(moment, order * scale) for order, moment in enumerate(moments, start=2)]
+        powers = [np.pad(x, ((0, rows), (0, -n_features % step))) for x in powers]
+        powers[1][:, n_features:] = filler  # padding multiplies by 1 and adds nothing
+        return [x.astype(precision) for x in (np.pad(n, (0, rows), constant_values=1), *powers)]
+
+    count = len(left[0])
+    n, *moments = prepared(left, 1, -count % _kernels.ROWS)
+    n_right, *moments_right = prepared(right, 0, 0)
+    arguments = n, *moments, n_right, *(np.ascontiguousarray(x.T) for x in moments_right), step
+    out = np.empty((len(n), len(n_right)), precision)
+    unscaled = 2 * np.log(2) * scale.sum()
+    if not fourth:
+        _kernels.log_products[precision](*arguments, out)
+        return (out[:count] - unscaled,)
+    kurtosis = np.empty_like(out)
+    _kernels.log_products_and_kurtosis(*arguments, out, kurtosis)
+    return out[:count] - unscaled, kurtosis[:count]
+
+
+class SphericalPairs(Pairs):
+    """One matrix product for the distances of the means, and one more for the projections of vectors on them."""
+
+    @cached_property
+    def log_likelihood(self) -> np.ndarray:
+        d = self.left.n_features
+        return -0.5 * d * self.n * (np.log(self._variance) + (_LOG_2PI + 1))
+
+    @cached_property
+    def _variance(self) -> np.ndarray:
+        a, b = self.left, self.right
+        noise = a.n_features * a.reg_covar
+        sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (a, b))
+        scatter, self._cancelled = _pooled_scatter(*sides)
+        scatter /= self.n * a.n_features
+        return scatter
+
+    @cached_property
+    def tic_penalty(self) -> np.ndarray:
+        """Mean fourth power of the distance to the pooled mean, expanded around the means of the groups."""
+        d, total = self.left.n_features, self._variance * self.left.n_features
+        fourth, mixed = 0.0, 0.0
+        for near, far, turn in ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose)):
+            for part in near.parts:
+                noise = near.reg_covar + (part.noise or 0.0)
+                second, quartic = (turn(x) for x in _distances_to_pooled_mean(part.rows, near, far))
+                weight = turn(part.rows.totals[:, None])
+                fourth = fourth + quartic + 2 * d * noise * second + weight * (d * noise) ** 2
+                mixed = mixed + d * weight * noise**2 + 2 * noise * second
+        penalty = d + (0.5 * d * (fourth / total**2 - self.n) + d * mixed / total**2) / self.n
+        extreme = np.abs(np.log10(total)) > 70  # squares of squares leave double precision
+        return self.repair(penalty, self._cancelled | extreme, "tic_penalty")
+
+    @cached_property
+    def log_evidence(self) -> np.ndarray:
+        prior: Any = self.likelihood.prior
+        d = self.left.n_features
+        n, mean, scatter = _with_prior(prior, self.left, self.left.scatter[:, None], features=d)
+        scatter, _ = _pooled_scatter((n, mean, scatter[:, 0]), (self.right.n, self.right.mean, self.right.scatter))
+        return _normal_gamma(self, prior, np.log(0.5 * scatter), scales=1, features=d)
+
+
+def _pooled_scatter(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Total scatter of all unions, and where the means are too close to each other, seen from their centre.
+
+    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y in one matrix product; where that cancels it comes from x - y itself.
+    """
+    (n, mean, s), (m, mean_right, t) = left, right
+    centre = 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
+    x, y = mean - centre, mean_right - centre
+    p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
+    scatter = np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([-2 * y, np.ones_like(q), q]).T
+    np.maximum(scatter, 0, out=scatter)
+    weight = 1 / n[:, None] + 1 / m
+    scatter /= weight
+    scatter += s[:, None]
+    scatter += t
+    rounding = 1e11 * _EPS * np.sqrt(len(centre))
+    if rounding * (p.max() + q.max()) <= weight.min() * (s.min() + t.min()):
+        return scatter, np.zeros((1, 1), dtype=bool)
+    cancelled = rounding * (p[:, None] + q) > weight * scatter
+    indices = np.argwhere(cancelled)
+    for batch in gen_batches(len(indices), max(1, 2**19 // len(centre))) if len(indices) else ():
+        i, j = indices[batch].T
+        scatter[i, j] = s[i] + t[j] + np.square(mean[i] - mean_right[j]).sum(axis=1) / weight[i, j]
+    return scatter, cancelled
+
+
+def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
+
+    With y = x minus the near group's mean and the union's mean at g delta from it,
+    |x - mean|^2 = |y|^2 - 2 g y.delta + g^2 |delta|^2; only the sum of (y.delta)^2 needs the vectors once more.
+    """
+    share = far.n / (near.n[:, None] + far.n)
+    y = rows.rows() - rows.spread(near.mean)
+    square = np.square(y).sum(axis=1)
+    means = far.mean - near.mean.mean(axis=0)
+    own = near.mean - near.mean.mean(axis=0)
+    first, third = rows.sum(y), rows.sum(square[:, None] * y)
+    second, fourth = rows.sum(square)[:, None], rows.sum(square**2)[:, None]
+    along = share * (first @ means.T - (first * own).sum(axis=1)[:, None])
+    along_third = share * (third @ means.T - (third * own).sum(axis=1)[:, None])
+    projections = y @ means.T
+    projections -= (y * rows.spread(own)).sum(axis=1)[:, None]
+    quadratic = share**2 * rows.sum(np.square(projections, out=projections))
+    step = share**2 * np.maximum(
+        np.square(own).sum(axis=1)[:, None] + np.square(means).sum(axis=1) - 2 * own @ means.T, 0
+    )
+    weight = rows.totals[:, None]
+    moved = second - 2 * along + weight * step
+    return moved, fourth - 4 * along_third + 2 * step * second + 4 * quadratic - 4 * step * along + weight * step**2
+
+
+class DirectionPairs(Pairs):
+    """One matrix product for the resultants, then tables of functions of their length."""
+
+    @cached_property
+    def _squared_length(self) -> np.ndarray:
+        x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
+        p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
+        square = np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([2 * y, np.ones_like(q), q]).T
+        square /= self.n**2
+        return np.clip(square, 0, 1, out=square)
+
+    @cached_property
+    def _lookup(self) -> Callable[[str], np.ndarray]:
+        position = -np.log1p(-self._squared_length)
+        table = _vmf_table(self.left.n_features, float(np.ceil(position.max() + 1)))
+        return table.at(position)
+
+    @cached_property
+    def log_likelihood(self) -> np.ndarray:
+        return self.n * self._lookup("log_likelihood")
+
+    @cached_property
+    def tic_penalty(self) -> np.ndarray:
+        d, length = self.left.n_features, np.sqrt(self._squared_length)
+        along, across = np.zeros(length.shape), np.zeros(length.shape)
+        for near, far, turn in ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose)):
+            for rows, cloud in self.likelihood.clouds(near):
+                unit = self.likelihood.directions(rows)
+                own = rows.spread(near.n) * (unit * rows.spread(near.mean)).sum(axis=1)
+                t = unit @ (far.n[:, None] * far.mean).T
+                t += own[:, None]
+                resultant = turn(self.n * length)
+                t /= rows.spread(np.where(resultant > 0, resultant, 1))
+                rest = (1 - t) * (1 + t)
+                error = cloud.length * t - rows.spread(turn(length))
+                along += turn(rows.sum(error**2 + cloud.transverse * rest + cloud.axial * t**2))
+                across += turn(rows.sum((1 - d * cloud.transverse) * rest + (d - 1) * cloud.transverse))
+        return (along / np.exp(self._lookup("log_slope")) + np.exp(self._lookup("log_ratio")) * across) / self.n
+
+
+class _Table:
+    """Cubic pieces of functions on an even grid from 0."""
+
+    def __init__(self, step: float, pieces: dict[str, np.ndarray]):
+        self.step, self.pieces = step, pieces
+
+    def at(self, position: np.ndarray) -> Callable[[str], np.ndarray]:
+        """Where to evaluate; the returned function takes the name of what."""
+        index = (position * (1 / self.step)).astype(np.int32)
+        x = position - index * self.step
+
+        def evaluate(name: str) -> np.ndarray:
+            a, b, c, e = np.moveaxis(self.pieces[name][index], -1, 0)
+            return ((a * x + b) * x + c) * x + e
+
+        return evaluate
+
+
+@cache
+def _vmf_table(n_features: int, end: float) -> _Table:
+    """Functions of a mean resultant length R, in the variable -log(1 - R^2) in which they are smooth at both ends."""
+    step = 1 / 1024
+    position = np.arange(int(end / step) + 2) * step
+    length, gap = np.sqrt(-np.expm1(-position)), np.exp(-position)
+    kappa = _special.concentration(length, n_features)
+    value = -kappa * gap / (1 + length) - _special.log_normalizer(kappa, n_features)
+    ratio = np.divide(kappa, length, out=np.full_like(kappa, n_features), where=length > 0)
+    slope = _special.mean_length_derivative(kappa, n_features)
+    splines = {
+        "log_likelihood": CubicHermiteSpline(position, value, 0.5 * ratio * gap),
+        "log_ratio": CubicSpline(position, np.log(ratio)),
+        "log_slope": CubicSpline(position, np.log(slope)),
+    }
+    return _Table(step, {name: np.ascontiguousarray(spline.c.T) for name, spline in splines.items()})

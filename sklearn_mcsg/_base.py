@@ -1,0 +1,153 @@
+"""From parameters and a corpus to prepared sides of a comparison: the state behind the public estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from sklearn_mcsg._pairwise import OUTPUTS, Comparison, Side
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.groups import Groups, validate_groups
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+
+
+class ComparisonEstimator(BaseEstimator):
+    """What is learnt and kept by an estimator that compares groups.
+
+    The fitted attributes are set together, once nothing can fail any more.
+    """
+
+    likelihood: str | Likelihood
+    criterion: str | Criterion
+    output: str
+    reg_covar: float
+    prior_strength: float
+    penalty_scale: float
+    n_references: int
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def _new_comparison(self) -> Comparison:
+        """What the parameters say, before anything is learnt."""
+        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
+        criterion.check(likelihood)
+        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        needs = {"pseudo_group": self.prior_strength > 0, "learn_prior": comparison.lacks_prior}
+        for method, needed in needs.items():
+            if needed and not likelihood.defines(method):
+                remedy = "set prior_strength=0" if method == "pseudo_group" else "give it a prior"
+                raise ValueError(f"{type(likelihood).__name__} defines no {method}: {remedy}.")
+        return comparison
+
+    def _learns(self, comparison: Comparison, output: str) -> list[str]:
+        """What has to be learnt from a corpus."""
+        wanted = {
+            "prior_strength > 0": self.prior_strength > 0,
+            f"criterion={self.criterion!r} without a prior": comparison.lacks_prior,
+            "output='centered'": output == "centered",
+        }
+        return [reason for reason, needed in wanted.items() if needed]
+
+    def _learn(self, comparison: Comparison, statistics: Any) -> Comparison:
+        """Complete a comparison by what the corpus teaches."""
+        reasons = self._learns(comparison, "similarity")
+        if reasons and not statistics.n.any():
+            raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
+        likelihood = comparison.likelihood
+        with np.errstate(over="ignore", invalid="ignore"):
+            if comparison.lacks_prior:
+                likelihood = clone(likelihood).set_params(prior=likelihood.learn_prior(statistics))
+            if self.prior_strength > 0:
+                comparison = replace(comparison, pseudo=likelihood.pseudo_group(statistics, float(self.prior_strength)))
+        return replace(comparison, likelihood=likelihood)
+
+    def _set_fitted(self, X: Any, groups: Groups, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
+        """Learn from all statistics, and set the fitted attributes once nothing can fail any more."""
+        comparison = self._learn(comparison, statistics)
+        chosen = np.arange(len(statistics))
+        if len(chosen) > self.n_references:
+            random_state = check_random_state(self.random_state)
+            chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
+        references = comparison.references(statistics[chosen]) if self.output == "centered" else None
+        side = comparison.side(statistics, self.output, references)
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+        self.n_groups_ = len(statistics)
+        self.likelihood_ = comparison.likelihood
+        self.criterion_ = comparison.criterion
+        self.references_ = chosen
+        self._comparison = comparison
+        self._statistics = statistics
+        self._side = self.output, side
+        self._references = references
+        self._dtype = dtype
+        return self
+
+    def _active(self) -> Comparison:
+        """The fitted comparison or, before `fit`, the parameters' one, with the number of jobs as it is now."""
+        comparison = self._comparison if hasattr(self, "_comparison") else self._new_comparison()
+        return replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _fitted_side(self, output: str) -> Side:
+        """The fitted groups, prepared for an output."""
+        if self._side[0] == output:
+            return self._side[1]
+        return self._active().side(self._statistics, output, self._reference_side(output))
+
+    def _reference_side(self, output: str) -> Side | None:
+        if output != "centered":
+            return None
+        if self._references is not None:
+            return self._references
+        return self._active().references(self._statistics[self.references_])
+
+    def _prepare_sides(self, X: Any, Y: Any, output: str | None) -> tuple[Side, Any, str, np.dtype]:
+        """Both sides of a comparison, None on the right for `X` again, with the output and its precision."""
+        output = self.output if output is None else output
+        if output not in OUTPUTS:
+            raise ValueError(f"output must be one of {sorted(OUTPUTS)}, got {output!r}.")
+        left, dtype = self._prepare(X, output)
+        if Y is None:
+            return left, None, output, dtype
+        right, right_dtype = self._prepare(Y, output, left, "Y")
+        return left, right, output, np.result_type(dtype, right_dtype)
+
+    def _prepare(self, X: Any, output: str, other: Side | None = None, name: str = "X") -> tuple[Side, np.dtype]:
+        """Validate groups and prepare them for an output; `other` is a side they will be compared with."""
+        self._validate_params()
+        fitted = hasattr(self, "_comparison")
+        comparison = self._active()
+        if not fitted and (reasons := self._learns(comparison, output)):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
+                f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
+        if other is not None and groups.n_features != other.statistics.n_features:
+            raise ValueError(
+                f"X has {other.statistics.n_features} features, but {name} has {groups.n_features}: "
+                f"the vectors of both must have the same width."
+            )
+        references = self._reference_side(output) if fitted else None
+        return comparison.side(comparison.statistics(groups), output, references), groups.output_dtype
+
+    def _check_groups(self, X: Any) -> Groups:
+        return validate_groups(X, allow_empty=self.prior_strength > 0)
+
+    def _check_fitted_groups(self, X: Any) -> Groups:
+        """Validate groups, their features against the fitted ones; names, if any, before values."""
+        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        if named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        groups = self._check_groups(X)
+        if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups

@@ -1,0 +1,322 @@
+"""The engine: compiled kernels, blocks, jobs, chunks, and a real cluster."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+
+import distributed
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from conftest import COMBINATIONS
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, VonMisesFisher, _pairwise
+
+every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(_pairwise, "_COMPILE_FROM", 0)
+
+
+def one_by_one(model, X, Y):
+    """The matrix through `paired`, which never uses a kernel."""
+    i, j = np.divmod(np.arange(len(X) * len(Y)), len(Y))
+    return model.paired(X[i], Y[j]).reshape(len(X), len(Y))
+
+
+def assert_same_matrix(model, X, Y=None, rtol=1e-10):
+    size = max(np.abs(model.score_samples(X)).max(), 1)
+    truth = one_by_one(model, X, X if Y is None else Y)
+    assert_allclose(model.pairwise(X, Y), truth, rtol=0, atol=rtol * size)
+
+
+@every_combination
+@pytest.mark.parametrize("prior_strength", [0, 0.5])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_kernels_agree_with_pair_by_pair(likelihood, criterion, prior_strength, weighted, compiled, make_groups):
+    X, Y = make_groups(30, 5, (1, 9), weighted=weighted), make_groups(11, 5, (1, 9), weighted=weighted, seed=1)
+    model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=prior_strength).fit(X)
+    assert_same_matrix(model, X)
+    assert_same_matrix(model, X, Y)
+
+
+@every_combination
+@pytest.mark.parametrize("n_features", [2, 3, 7, 8, 9])
+def test_kernels_at_every_remainder_of_their_tiles(likelihood, criterion, n_features, compiled, make_groups):
+    for n_left, n_right in ((1, 1), (5, 3), (3, 257)):
+        X = make_groups(n_left, n_features, (2, 5))
+        Y = make_groups(n_right, n_features, (2, 5), seed=1)
+        assert_same_matrix(ModelComparisonSimilarity(likelihood, criterion).fit(Y), X, Y)
+
+
+DEGENERATE = {
+    "identical groups": lambda rng: [np.eye(4)] * 6,
+    "constant feature": lambda rng: [rng.normal(size=(5, 4)) * [1, 0, 1, 1] for _ in range(6)],
+    "far apart": lambda rng: [rng.normal(size=(3, 4)) * 1e-3 + centre for centre in (0, 1e6, 1e6, -1e6)],
+    "copies far apart": lambda rng: [np.eye(4)[:3] * 1e-4 + centre for centre in (0, 1e5, 1e5, -1e5)],
+    "sizes from 1 to a million": lambda rng: [rng.normal(size=(size, 4)) for size in (1, 3, 1_000_000, 2, 1000)],
+    "scales of features": lambda rng: [rng.normal(size=(6, 4)) * [1e-140, 1, 1e70, 1e150] for _ in range(5)],
+    "scales of groups": lambda rng: [rng.normal(size=(6, 4)) * scale for scale in (1e-150, 1e-70, 1, 1e70, 1e150)],
+}
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bic", "tic", "bayes"])
+@pytest.mark.parametrize("likelihood", ["diag", "spherical"])
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_data_neither_overflow_nor_lose_accuracy(likelihood, criterion, case, compiled):
+    X = Groups.from_list(DEGENERATE[case](np.random.default_rng(0)))
+    try:
+        model = ModelComparisonSimilarity(likelihood, criterion, reg_covar=1e-300 if "scales" in case else 1e-6).fit(X)
+        truth = one_by_one(model, X, X)
+    except ValueError as error:
+        assert case.startswith("scales")
+        assert "escale" in str(error)  # noqa: PT017
+        return
+    atol = 1e-10 * max(1, np.abs(model.score_samples(X)).max())
+    assert_allclose(model.pairwise(X), truth, rtol=0, atol=atol)
+
+
+def test_products_cover_scatters_from_1e_minus_300_to_1e300(compiled):
+    """Exponents are put away as often as it takes; where not even two factors fit, pairs are compared one by one."""
+    rng = np.random.default_rng(0)
+    for low, high in ((1, 1), (1e-30, 1e30), (1e-70, 1e70), (1e-150, 1e149)):
+        scales = np.geomspace(low, high, 6)
+        X = Groups.from_list([rng.normal(size=(4, 3)) * scale for scale in scales])
+        assert_same_matrix(ModelComparisonSimilarity(reg_covar=0), X)
+
+
+def test_single_precision_kernel(compiled, make_groups):
+    X = make_groups(40, 50, (1, 9))
+    single = Groups(X.vectors.astype(np.float32), X.offsets)
+    model = ModelComparisonSimilarity()
+    matrix = model.pairwise(single)
+    assert matrix.dtype == np.float32
+    # each of 50 factors is rounded to 24 bits, and a pair has up to 16 vectors
+    size = np.abs(model.score_samples(X)).max()
+    assert_allclose(matrix, one_by_one(model, X, X), rtol=0, atol=16 * 50 * 2**-24 + size * 2**-22)
+
+
+@pytest.mark.parametrize("likelihood", ["diag", VonMisesFisher("banerjee")], ids=str)
+def test_approximate_concentration_has_no_table(likelihood, compiled, make_groups):
+    assert_same_matrix(ModelComparisonSimilarity(likelihood), make_groups(12, 4))
+
+
+@every_combination
+def test_blocks_jobs_and_backends_change_nothing(likelihood, criterion, compiled, make_groups):
+    X = make_groups(40, 4, (1, 9))
+    model = ModelComparisonSimilarity(likelihood, criterion).fit(X)
+    truth = model.pairwise(X)
+    atol = 1e-10 * np.abs(model.score_samples(X)).max()
+    for n_jobs, working_memory in ((1, 0.01), (2, 1024), (2, 0.1)):
+        with sklearn.config_context(working_memory=working_memory):
+            assert_allclose(model.set_params(n_jobs=n_jobs).pairwise(X), truth, rtol=0, atol=atol)
+    assert_allclose(model.pairwise(X[[7]], X)[0], truth[7], rtol=0, atol=atol)
+
+
+def test_processes(make_groups):
+    X = make_groups(40, 4)
+    model = ModelComparisonSimilarity("spherical", "tic", n_jobs=2).fit(X)
+    truth = model.pairwise(X)
+    with joblib.parallel_config(backend="loky"), sklearn.config_context(working_memory=0.1):
+        assert_allclose(model.pairwise(X), truth, rtol=1e-10, atol=1e-10 * np.abs(truth).max())
+
+
+# Chunks and out -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output", _pairwise.OUTPUTS)
+def test_chunks_are_the_rows_of_the_matrix(output, make_groups):
+    X, Y = make_groups(30, 3, (6, 9)), make_groups(9, 3, (6, 9), seed=1)
+    model = ModelComparisonSimilarity(output=output).fit(X)
+    with sklearn.config_context(working_memory=0.001):
+        chunks = list(model.pairwise_chunked(X))
+        assert len(chunks) > 3
+        rectangle = list(model.pairwise_chunked(X, Y))
+        starts = list(model.pairwise_chunked(X, reduce_func=lambda chunk, start: (start, chunk.argmin(axis=1))))
+    assert_allclose(np.concatenate(chunks), model.pairwise(X), rtol=1e-9, atol=1e-9)
+    assert_allclose(np.concatenate(rectangle), model.pairwise(X, Y), rtol=1e-9, atol=1e-9)
+    assert [start for start, _ in starts] == list(np.cumsum([0, *map(len, chunks[:-1])]))
+    with pytest.raises(ValueError, match="output must be one of"):
+        model.pairwise_chunked(X, output="cosine")
+
+
+def test_out_may_be_a_memory_map(tmp_path, make_groups):
+    X = make_groups(20, 3)
+    model = ModelComparisonSimilarity()
+    out = np.lib.format.open_memmap(tmp_path / "matrix.npy", mode="w+", dtype=float, shape=(20, 20))
+    assert model.pairwise(X, out=out) is out
+    assert_array_equal(np.load(tmp_path / "matrix.npy"), model.pairwise(X))
+    rectangle = np.empty((20, 4))
+    model.pairwise(X, X[:4], out=rectangle)
+    assert_array_equal(rectangle, model.pairwise(X, X[:4]))
+
+
+def test_bad_out_gets_a_sentence_before_any_work(make_groups):
+    X = make_groups(5, 3)
+    locked = np.empty((5, 5))
+    locked.flags.writeable = False
+    bad = {
+        r"shape \(5, 5\) and float64, got shape \(5, 4\), float64": np.empty((5, 4)),
+        r"and float64, got shape \(5, 5\), float32": np.empty((5, 5), np.float32),
+        "float64, read-only": locked,
+        "got list": [[0.0] * 5] * 5,
+    }
+    for message, out in bad.items():
+        with pytest.raises(ValueError, match=message):
+            ModelComparisonSimilarity().pairwise(X, out=out)
+
+
+# Memory, start-up, progress, interruption ---------------------------------------------------------------------------
+
+
+def test_statistics_from_a_table_stay_within_the_working_memory():
+    """200 000 words in 50 dimensions are 80 MB as vectors, which must never exist."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(1000, 50))
+    groups = Groups(table, np.arange(0, 200_001, 10), indices=rng.integers(0, 1000, 200_000))
+    with sklearn.config_context(working_memory=4):
+        tracemalloc.start()
+        whole = ModelComparisonSimilarity().fit(groups)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    kept = sum(array.nbytes for array in vars(whole._statistics).values() if isinstance(array, np.ndarray))
+    assert peak < 3 * kept + 16 * 2**20
+    assert peak < 70 * 2**20
+
+
+def test_partial_fit_over_chunks_is_fit(make_groups):
+    X = make_groups(100, 4)
+    whole, parts = ModelComparisonSimilarity().fit(X), ModelComparisonSimilarity()
+    for start in range(0, 100, 30):
+        parts.partial_fit(X[start : start + 30])
+    assert_array_equal(parts.transform(X), whole.transform(X))
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
+    )
+
+
+def test_small_work_loads_neither_numba_nor_tqdm():
+    code = """
+import sys
+import numpy as np
+import sklearn_mcsg
+X = np.random.default_rng(0).normal(size=(20, 3, 4))
+model = sklearn_mcsg.ModelComparisonSimilarity()
+model.paired(X, X), model.pairwise(X)
+print(sorted({"numba", "tqdm", "matplotlib"} & set(sys.modules)))
+"""
+    assert run(code).stdout.strip() == "[]"
+
+
+COMPILE = """
+import numpy as np
+from sklearn_mcsg import ModelComparisonSimilarity, _pairwise
+_pairwise._COMPILE_FROM = 0
+print(ModelComparisonSimilarity().pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
+"""
+
+
+def test_kernels_compile_where_nothing_can_be_written(tmp_path):
+    """A folder below a file cannot exist; the compiled code then lives for the process only."""
+    (tmp_path / "file").write_text("")
+    result = run(COMPILE, NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache"))
+    assert result.stdout.strip() == "(5, 5)", result.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_progress_only_when_asked_for_and_watched(terminal, verbose, make_groups, monkeypatch):
+    stream = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    ModelComparisonSimilarity(verbose=verbose).pairwise(make_groups(30, 3))
+    assert bool(stream.getvalue()) == (terminal and bool(verbose))
+    if stream.getvalue():
+        assert "pairs/s" in stream.getvalue().replace(" pairs/s", "pairs/s")
+        assert "100%" in stream.getvalue()
+
+
+INTERRUPT = """
+import sys
+import numpy as np
+from sklearn_mcsg import ModelComparisonSimilarity, model_comparison_similarity
+rng = np.random.default_rng(0)
+model = ModelComparisonSimilarity(n_jobs=2)
+model.pairwise(rng.normal(size=(700, 2, 300)))
+X = rng.normal(size=(20000, 2, 300)).astype(np.float32)
+print("ready", flush=True)
+try:
+    model.pairwise(X)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_interrupt_stops_within_a_second():
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPT], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().strip() == "ready"
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        assert process.stdout.readline().strip() == "interrupted"
+        assert time.monotonic() - start < 2  # a second, and as much again for a loaded machine
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+# A cluster ----------------------------------------------------------------------------------------------------------
+
+
+class Sleepy(DiagonalGaussian):
+    """Takes its time over each block, so that a worker can die while there is work."""
+
+    def pooled(self, a, b, precision=None):
+        time.sleep(0.1)
+        return super().pooled(a, b, precision)
+
+
+def top_two(chunk, start):
+    return np.argsort(-chunk, axis=1, kind="stable")[:, :2]
+
+
+def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tmp_path):
+    X = make_groups(120, 6)
+    model = ModelComparisonSimilarity(n_jobs=2)
+    truth = model.pairwise(X)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+        sklearn.config_context(working_memory=0.5),
+    ):
+        assert_allclose(model.pairwise(X), truth, rtol=1e-10, atol=1e-10)
+        best = np.concatenate(list(model.pairwise_chunked(X, reduce_func=top_two)))
+        assert_array_equal(best, top_two(truth, 0))
+        victim = next(iter(client.run(os.getpid).values()))
+        killer = threading.Timer(1, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        survived = model.set_params(likelihood=Sleepy()).pairwise(X)
+        assert killer.finished.is_set()
+        assert_allclose(survived, truth, rtol=1e-10, atol=1e-10)
+        assert victim not in client.run(os.getpid).values()
