@@ -15,7 +15,7 @@ lint: .venv/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/core
+bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 
 doc: .venv/doc
@@ -40,6 +40,10 @@ clean:
 
 .venv/test .venv/doc: .venv/%: .venv/core
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+.venv/bench: .venv/core
+	$(BIN)/python -m pip install --quiet --editable ".[wmd,plot]"
 	@touch $@
 
 .venv/lint: .venv/core

@@ -1,32 +1,60 @@
-"""All pairs of groups against what users would pick instead, in one run: ratios, never absolute times."""
+"""All pairs of groups against what users would pick instead, in one run.
+
+Every figure is a ratio to scikit-learn's `cosine_similarity` of the group means, measured beside it: absolute times say
+more about the machine than about the code. Writes a Markdown table and a plot.
+
+    python benchmarks/speed.py [--quick] [--to doc/speed]
+"""
 
 import argparse
+import importlib.metadata
+import os
+import platform
 import time
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.metrics.pairwise import cosine_similarity
 
-from sklearn_mcsg import ModelComparisonSimilarity
+from sklearn_mcsg import Groups, ModelComparisonSimilarity
+
+JOBS = 2
 
 
-def per_pair_loop(groups):
-    """The paper's way: concatenate, fit and score, pair by pair."""
+@dataclass
+class Measurement:
+    """What one method took for one set of groups."""
 
-    def aic(x):
-        variance = x.var(axis=0) + 1e-6
-        return len(x) * (np.log(2 * np.pi * variance) + 1).sum() + 4 * x.shape[1]
+    method: str
+    n_groups: int
+    n_features: int
+    dtype: str
+    seconds: float
+    n_pairs: int  # distinct pairs computed
+    cosine: float  # seconds of the cosine in the same round, for all pairs of the same groups
+    peak: float = float("nan")  # MiB beyond the output
 
-    alone = [aic(x) for x in groups]
-    return np.array(
-        [
-            [a + b - aic(np.concatenate([x, y])) for b, y in zip(alone, groups, strict=True)]
-            for a, x in zip(alone, groups, strict=True)
-        ]
-    )
+    @property
+    def ratio(self):
+        """Times the cosine, for all pairs of as many groups."""
+        return self.seconds / self.n_pairs * (self.n_groups**2 / 2) / self.cosine
 
 
-def seconds(function, repeats=3):
-    """Best of a few runs."""
+def make_groups(n_groups, n_features, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(3, 21, n_groups)
+    vectors = rng.normal(size=(sizes.sum(), n_features)).astype(dtype)
+    return Groups(vectors, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def group_means(groups):
+    return (groups.sum(groups.rows()) / groups.totals[:, None]).astype(groups.vectors.dtype)
+
+
+def best(function, repeats):
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -35,21 +63,226 @@ def seconds(function, repeats=3):
     return min(times)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--groups", type=int, default=300)
-    parser.add_argument("--features", type=int, default=100)
-    options = parser.parse_args()
-    rng = np.random.default_rng(0)
-    groups = [rng.normal(size=(rng.integers(3, 21), options.features)) for _ in range(options.groups)]
-    means = np.array([x.mean(axis=0) for x in groups])
-    cosine = seconds(lambda: cosine_similarity(means))
-    print(f"{options.groups} groups of 3 to 20 vectors, {options.features} features; cosine of the means = 1\n")
-    print("| all pairs | times the cosine |\n|---|---|")
-    print(f"| per-pair loop, diag AIC | {seconds(lambda: per_pair_loop(groups), 1) / cosine:,.0f} |")
-    for likelihood in ("diag", "spherical", "vmf"):
-        model = ModelComparisonSimilarity(likelihood)
-        print(f"| {likelihood} AIC | {seconds(lambda m=model: m.pairwise(groups)) / cosine:,.0f} |")
+def peak_beyond_output(function):
+    """MiB allocated at most, less the result."""
+    tracemalloc.start()
+    result = function()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (peak - result.nbytes) / 2**20
+
+
+def fitted_pairs(groups, likelihood, criterion, n_jobs=JOBS):
+    """All pairs of fitted groups, without the statistics: what a corpus costs once it is read."""
+    model = ModelComparisonSimilarity(likelihood, criterion, n_jobs=n_jobs).fit(groups)
+    comparison, side = model._active(), model._fitted_side("similarity")
+    return lambda: comparison.all_pairs(side, None, "similarity", groups.output_dtype)
+
+
+def blocked_numpy(groups):
+    """The diagonal AIC's formula in NumPy, by blocks of rows that stay in cache, over the upper triangle."""
+    vectors = groups.rows()
+    n = groups.totals
+    mean = groups.sum(vectors) / n[:, None]
+    scatter = groups.sum((vectors - groups.spread(mean)) ** 2) + 1e-6 * n[:, None]
+
+    def rows(i):
+        total = n[i] + n[i:]
+        weight = n[i] * n[i:] / total
+        pooled = (scatter[i] + scatter[i:] + weight[:, None] * (mean[i] - mean[i:]) ** 2) / total[:, None]
+        return total * np.log(pooled).sum(axis=1)
+
+    return Parallel(n_jobs=JOBS, prefer="threads")(delayed(rows)(i) for i in range(len(n)))
+
+
+def per_pair_loop(groups, pairs):
+    """As the paper's code does it: concatenate, fit, score."""
+
+    def aic(x):
+        variance = x.var(axis=0) + 1e-6
+        return len(x) * (np.log(2 * np.pi * variance) + 1).sum() + 4 * x.shape[1]
+
+    return [aic(groups[i]) + aic(groups[j]) - aic(np.concatenate([groups[i], groups[j]])) for i, j in pairs]
+
+
+def word_movers_distance(groups, pairs):
+    """POT's exact optimal transport between the vectors."""
+    import ot
+
+    return [
+        ot.emd2([], [], ot.dist(groups[i].astype(float), groups[j].astype(float), metric="euclidean")) for i, j in pairs
+    ]
+
+
+def max_sim(groups):
+    """Late interaction: the mean over one group's vectors of the best cosine in the other; one matrix product."""
+    vectors = groups.rows()
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    result = np.empty((len(groups), len(groups)))
+    for i in range(len(groups)):
+        start, stop = groups.offsets[i : i + 2]
+        scores = vectors[start:stop] @ vectors.T
+        result[i] = np.maximum.reduceat(scores, groups.offsets[:-1], axis=1).mean(axis=0)
+    return result
+
+
+def random_pairs(n_groups, count):
+    return np.random.default_rng(1).integers(0, n_groups, size=(count, 2))
+
+
+def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
+    """Run methods and the cosine, round by round, on the same groups."""
+    groups = make_groups(n_groups, n_features, dtype)
+    means = group_means(groups)
+    every = n_groups**2 / 2
+    few = random_pairs(n_groups, 200)
+    small = groups[: min(n_groups, 500)]
+    results = []
+    for method in methods:
+        if isinstance(method, tuple):
+            name, run, n_pairs = " ".join(method), fitted_pairs(groups, *method), every
+        else:
+            name = method
+            run, n_pairs = {
+                "blocked NumPy, diag AIC": (lambda: blocked_numpy(groups), every),
+                "per-pair loop, diag AIC": (lambda: per_pair_loop(groups, few), len(few)),
+                "exact optimal transport (POT)": (lambda: word_movers_distance(groups, few), len(few)),
+                "MaxSim, late interaction": (lambda: max_sim(small), len(small) ** 2 / 2),
+            }[method]
+        run()
+        cosine = best(lambda: cosine_similarity(means), repeats)
+        seconds = best(run, 1 if isinstance(method, str) else repeats)
+        cosine = min(cosine, best(lambda: cosine_similarity(means), repeats))
+        peak = peak_beyond_output(run) if memory and isinstance(method, tuple) else float("nan")
+        results.append(
+            Measurement(name, n_groups, n_features, np.dtype(dtype).name, seconds, int(n_pairs), cosine, peak)
+        )
+        print(f"  {name}: {results[-1].ratio:,.2f} x cosine", flush=True)
+    return results
+
+
+def growth_exponent(results):
+    """Slope of log time against log number of groups."""
+    n = np.log([r.n_groups for r in results])
+    return np.polyfit(n, np.log([r.seconds for r in results]), 1)[0]
+
+
+def describe_machine():
+    packages = ("sklearn-mcsg", "numpy", "scipy", "scikit-learn", "numba", "joblib", "pot")
+    versions = [f"{p} {importlib.metadata.version(p)}" for p in packages if _installed(p)]
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = names[0] if names else model
+    return (
+        f"{model}, {os.cpu_count()} cores, {JOBS} threads; Python {platform.python_version()}, {', '.join(versions)}."
+    )
+
+
+def _installed(package):
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def table(results):
+    lines = [
+        "| all pairs | groups | features | precision | times cosine | pairs a second | MiB beyond the output |",
+        "|---|--:|--:|---|--:|--:|--:|",
+    ]
+    for r in results:
+        peak = "" if np.isnan(r.peak) else f"{r.peak:,.0f}"
+        ratio = f"{r.ratio:.1f}" if r.ratio < 100 else f"{r.ratio:,.0f}"
+        speed = f"{r.n_pairs / r.seconds:,.0f}"
+        lines.append(f"| {r.method} | {r.n_groups:,} | {r.n_features} | {r.dtype} | {ratio} | {speed} | {peak} |")
+    return "\n".join(lines)
+
+
+def plot(by_size, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name, results in by_size.items():
+        slope = f", exponent {growth_exponent(results):.2f}" if len(results) > 1 else ""
+        axes.loglog([r.n_groups for r in results], [r.seconds for r in results], "o-", label=f"{name}{slope}")
+    cosine = next(iter(by_size.values()))
+    axes.loglog([r.n_groups for r in cosine], [r.cosine for r in cosine], "k--", label="cosine of the means")
+    axes.set(xlabel="groups", ylabel="seconds for all pairs", title="All pairs of groups, 50 features, 2 threads")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
+    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="where to write .md and .png")
+    options = parser.parse_args(arguments)
+    base = 600 if options.quick else 4000
+    peers = ["blocked NumPy, diag AIC", "per-pair loop, diag AIC", "MaxSim, late interaction"]
+    peers += ["exact optimal transport (POT)"] if _installed("pot") else []
+    combinations = [
+        ("diag", "aic"),
+        ("diag", "bic"),
+        ("diag", "bayes"),
+        ("diag", "tic"),
+        ("spherical", "aic"),
+        ("vmf", "aic"),
+    ]
+
+    print(f"{base} groups of 3 to 20 vectors, 300 features, float64")
+    main_results = measure(base, 300, np.float64, combinations + peers, memory=True)
+    print("float32")
+    main_results += measure(base, 300, np.float32, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")], memory=True)
+    print("slower models, a quarter of the groups")
+    slow = [("spherical", "tic"), ("vmf", "tic"), ("full", "aic")]
+    main_results += measure(base // 8, 300, np.float64, slow, repeats=1)
+    print("other dimensions")
+    for n_features in (50, 768):
+        main_results += measure(base, n_features, np.float64, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")])
+
+    sizes = (300, 600) if options.quick else (1000, 2000, 4000, 8000, 20_000)
+    names = [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")]
+    by_size = {" ".join(name): [] for name in names}
+    for n_groups in sizes:
+        print(f"{n_groups} groups, 50 features")
+        for result in measure(n_groups, 50, np.float64, names, memory=n_groups == sizes[-1]):
+            by_size[result.method].append(result)
+
+    largest = [results[-1] for results in by_size.values()]
+    growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
+    text = f"""# Speed
+
+All pairs of groups of 3 to 20 vectors, statistics fitted, against `cosine_similarity` of their means in the same run;
+symmetric matrices, of which half is computed. Peers that would take hours are measured on some of the pairs.
+
+{describe_machine()}
+
+{table(main_results)}
+
+The largest matrices:
+
+{table(largest)}
+
+Growth of the time with the number of groups, as an exponent (2 is quadratic): {growth}.
+
+![Seconds against the number of groups](speed.png)
+
+Written by `make bench`.
+"""
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    options.to.with_suffix(".md").write_text(text, encoding="utf8")
+    plot(by_size, options.to.with_suffix(".png"))
+    print(f"\n{text}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Each class is a `Fit` to the union of every group on the left with every group on the right, as matrices.
 
 * Diagonal: the compiled kernels of `_kernels`.
+* Full: Gram matrices from matrix products, factored in batches.
 * Spherical and von Mises-Fisher: one matrix product, then a function of one number a pair. Their TIC needs the
   projections of one side's vectors on the other side's means: one matrix product more, by blocks.
 """
@@ -15,16 +16,18 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
-from scipy.special import gammaln
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, multigammaln
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg import _special
 from sklearn_mcsg._likelihood import Fit, Likelihood
+from sklearn_mcsg._statistics import padded
 from sklearn_mcsg.groups import Groups
 
 _LOG_2PI = np.log(2 * np.pi)
 _EPS = np.finfo(np.float64).eps
-PAIR_NBYTES = 64  # a handful of matrices
+PAIR_NBYTES = 128  # a handful of matrices
 
 
 class Pairs(Fit):
@@ -110,14 +113,18 @@ class DiagonalPairs(Pairs):
     def log_likelihood(self) -> np.ndarray:
         if not self._sums:
             return self._one_by_one("log_likelihood")
-        n, d = self.n, self.left.n_features
-        return -0.5 * n * (self._sums[0] + d * (_LOG_2PI + 1 - np.log(n)))
+        d = self.left.n_features
+        sums, unscaled, *_ = self._sums
+        constant = d * (_LOG_2PI + 1) - unscaled
+        values = (-0.5 * self.n) * sums
+        values += _of_total(lambda n: -0.5 * n * (constant - d * np.log(n)), self.left.n, self.right.n)
+        return values
 
     @cached_property
     def tic_penalty(self) -> np.ndarray:
         if not self._sums:
             return self._one_by_one("tic_penalty")
-        return 0.5 * (self._sums[1] + self.left.n_features)
+        return 0.5 * (self._sums[2] + self.left.n_features)
 
     @cached_property
     def log_evidence(self) -> np.ndarray:
@@ -127,18 +134,18 @@ class DiagonalPairs(Pairs):
         if not sums:
             return self._one_by_one("log_evidence")
         d = self.left.n_features
-        return _normal_gamma(self, prior, sums[0] - d * np.log(2), scales=d, features=1)
+        return _normal_gamma(self, prior, sums[0] - (sums[1] + d * np.log(2)), scales=d, features=1)
 
     def _one_by_one(self, quantity: str) -> np.ndarray:
         shape = len(self.left), len(self.right)
         return self.repair(np.empty(shape), np.ones(shape, dtype=bool), quantity)
 
 
-def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[np.ndarray, ...]:
-    """Scale, pad and hand (weights, means, scatters and, if any, third and fourth moments) to a kernel.
+def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[Any, ...]:
+    """Hand (weights, means, scatters and, if any, third and fourth moments) to a kernel.
 
-    Each feature is scaled by a power of two so that its pooled scatters lie around 1; nothing is returned when they
-    spread too widely even so.
+    Each feature is scaled by a power of two so that its pooled scatters lie around 1. Returns the log scatters, what
+    that scaling has added to them, and the kurtoses; nothing when the scatters spread too widely even so.
     """
     from sklearn_mcsg import _kernels  # loads numba
 
@@ -159,29 +166,38 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[
     if not 2 * bits <= room:
         return ()
     step = 2 * int(min(8, room / bits) // 2)
-    scale = -np.round(middle).astype(np.int64)
-    n_features = len(scale)
+    scale = -np.round(middle)
+    factors = [2.0**scale, 4.0**scale]  # of means and scatters
 
-    def prepared(side: tuple, filler: float, rows: int) -> list[np.ndarray]:
+    def prepared(side: tuple, filler: float, transposed: bool) -> list[np.ndarray]:
+        """Scaled and padded arrays: padding multiplies by 1 and adds nothing."""
         n, mean, *moments = side
-        powers = [np.ldexp(mean - centre, scale)]
-        powers += [np.ldexp(moment, order * scale) for order, moment in enumerate(moments, start=2)]
-        powers = [np.pad(x, ((0, rows), (0, -n_features % step))) for x in powers]
-        powers[1][:, n_features:] = filler  # padding multiplies by 1 and adds nothing
-        return [x.astype(precision) for x in (np.pad(n, (0, rows), constant_values=1), *powers)]
+        rows = 0 if transposed else -len(n) % _kernels.ROWS
+        powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
+        powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
+        arrays = [np.concatenate([n, np.ones(rows)]).astype(precision)]
+        for order, (power, multipliers) in enumerate(powers):
+            shape = len(n) + rows, len(scale) + -len(scale) % step
+            array = np.zeros(shape[::-1] if transposed else shape, precision)
+            view = array.T if transposed else array
+            view[:, len(scale) :] = filler if order == 1 else 0
+            view[len(n) :, : len(scale)] = 1
+            np.multiply(power, multipliers[0], out=view[: len(n), : len(scale)], casting="same_kind")
+            for multiplier in multipliers[1:]:
+                view[: len(n), : len(scale)] *= multiplier
+            arrays.append(array)
+        return arrays
 
     count = len(left[0])
-    n, *moments = prepared(left, 1, -count % _kernels.ROWS)
-    n_right, *moments_right = prepared(right, 0, 0)
-    arguments = n, *moments, n_right, *(np.ascontiguousarray(x.T) for x in moments_right), step
-    out = np.empty((len(n), len(n_right)), precision)
+    arguments: Any = *prepared(left, 1, transposed=False), *prepared(right, 0, transposed=True), step
+    out = np.empty((len(arguments[0]), len(right[0])), precision)
     unscaled = 2 * np.log(2) * scale.sum()
     if not fourth:
         _kernels.log_products[precision](*arguments, out)
-        return (out[:count] - unscaled,)
+        return out[:count], unscaled
     kurtosis = np.empty_like(out)
     _kernels.log_products_and_kurtosis(*arguments, out, kurtosis)
-    return out[:count] - unscaled, kurtosis[:count]
+    return out[:count], unscaled, kurtosis[:count]
 
 
 class SphericalPairs(Pairs):
@@ -276,6 +292,87 @@ def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any) -> tuple[np.nda
     weight = rows.totals[:, None]
     moved = second - 2 * along + weight * step
     return moved, fourth - 4 * along_third + 2 * step * second + 4 * quadratic - 4 * step * along + weight * step**2
+
+
+class FullPairs(Pairs):
+    """Determinants from Gram matrices of all rows, put together from matrix products, or from scatter matrices."""
+
+    @cached_property
+    def log_likelihood(self) -> np.ndarray:
+        n, d = self.n, self.left.n_features
+        left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
+        log_det, wrong = _log_det_of_unions(left, right, n * self.left.reg_covar)
+        values = -0.5 * n * (d * (_LOG_2PI + 1 - np.log(n)) + log_det)
+        return self.repair(values, wrong, "log_likelihood")
+
+    @cached_property
+    def tic_penalty(self) -> np.ndarray:
+        shape = len(self.left), len(self.right)
+        return self.repair(np.empty(shape), np.ones(shape, dtype=bool), "tic_penalty")
+
+    @cached_property
+    def log_evidence(self) -> np.ndarray:
+        """In coordinates where the prior's scatter is the identity, with the prior mean as `kappa` more vectors."""
+        prior: Any = self.likelihood.prior
+        d = self.left.n_features
+        root = np.linalg.cholesky(np.asarray(prior.scatter, dtype=np.float64))
+
+        def whitened(x: np.ndarray) -> np.ndarray:
+            return solve_triangular(root, x.reshape(-1, d).T, lower=True).T.reshape(x.shape)
+
+        (a, x, f), (b, y, g) = (
+            (s.n, whitened(s.mean - prior.mean), whitened(padded(s.factors)[0])) for s in (self.left, self.right)
+        )
+        total = prior.kappa + a
+        bridge = np.sqrt(prior.kappa * a / total)[:, None] * x
+        left = total, (a / total)[:, None] * x, np.concatenate([f, bridge[:, None]], axis=1)
+        log_det, wrong = _log_det_of_unions(left, (b, y, g), np.ones((len(a), len(b))))
+        log_det_prior = 2 * np.log(np.diag(root)).sum()
+
+        def by_weight(n: np.ndarray) -> np.ndarray:
+            dof = 0.5 * (prior.dof + n)
+            log_gamma = multigammaln(dof, d) - multigammaln(0.5 * prior.dof, d)
+            return log_gamma + 0.5 * d * (np.log(prior.kappa / (prior.kappa + n)) - n * np.log(np.pi))
+
+        values = _of_total(by_weight, a, b) - 0.5 * (self.n * log_det_prior + (prior.dof + self.n) * log_det)
+        return self.repair(values, wrong, "log_evidence")
+
+
+def full_nbytes(left: Any, right: Any) -> int:
+    """Bytes a pair for its Gram or scatter matrix, and for the factor of it."""
+    rows = sum(int(f.sizes.max(initial=0)) for f in (*left.factors, *right.factors)) + 2
+    return 512 + 32 * min(rows, left.n_features) ** 2
+
+
+def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log determinants of ridge I + F^T F, F the rows of both groups and of the bridge between their means.
+
+    Also where squares have cost too much precision, as when both groups hold the same vectors far above the ridge: to
+    first order, a rounding of the matrix moves the result by its trace with the inverse.
+    """
+    (n, mean, f), (m, mean_right, g) = left, right
+    bridge = np.sqrt(n[:, None] * m / (n[:, None] + m))[..., None] * (mean_right - mean[:, None])
+    (a, p, d), (b, q) = f.shape, g.shape[:2]
+    if p + q + 1 <= d:
+        matrix = np.empty((a, b, p + q + 1, p + q + 1))
+        matrix[:, :, :p, :p] = (f @ f.swapaxes(1, 2))[:, None]
+        matrix[:, :, p:-1, p:-1] = g @ g.swapaxes(1, 2)
+        matrix[:, :, p:-1, :p] = (g.reshape(-1, d) @ f.reshape(-1, d).T).reshape(b, q, a, p).transpose(2, 0, 1, 3)
+        matrix[:, :, -1, :p] = bridge @ f.swapaxes(1, 2)
+        matrix[:, :, -1, p:-1] = np.einsum("abd,bqd->abq", bridge, g, optimize=True)
+        matrix[:, :, -1, -1] = np.square(bridge).sum(axis=2)
+    else:
+        matrix = (f.swapaxes(1, 2) @ f)[:, None] + g.swapaxes(1, 2) @ g + bridge[..., None] * bridge[..., None, :]
+    rank = matrix.shape[2]
+    diagonal = np.einsum("abii->abi", matrix)
+    diagonal += ridge[..., None]
+    rounding = _EPS * diagonal.sum(axis=2)
+    try:
+        pivots = np.square(np.einsum("abii->abi", np.linalg.cholesky(matrix)))
+    except np.linalg.LinAlgError:
+        return np.empty((a, b)), np.ones((a, b), dtype=bool)
+    log_det = np.log(pivots).sum(axis=2) + (d - rank) * np.log(ridge if rank < d else 1.0)
+    return log_det, rounding * (1 / pivots).sum(axis=2) > 1e-9 * np.maximum(np.abs(log_det), 1)
 
 
 class DirectionPairs(Pairs):

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln
 
-from sklearn_mcsg._all_pairs import PAIR_NBYTES, DiagonalPairs, SphericalPairs, product_nbytes
+from sklearn_mcsg._all_pairs import PAIR_NBYTES, DiagonalPairs, FullPairs, SphericalPairs, full_nbytes, product_nbytes
 from sklearn_mcsg._likelihood import Fit, Likelihood, kept_parts, pseudo_parts
 from sklearn_mcsg._statistics import (
     Part,
@@ -233,7 +233,7 @@ class SphericalGaussian(Likelihood):
 
 @dataclass(frozen=True, eq=False)
 class _Factors(Statistics):
-    """The scatter matrix of each group as the Gram matrix of centred rows, F^T F, at most `n_features` at a time."""
+    """The scatter matrix of each group as F^T F, with as few rows F as its rank allows."""
 
     factors: tuple[Groups, ...]
     parts: tuple[Part, ...]
@@ -287,6 +287,12 @@ class FullGaussian(Likelihood):
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
         return _Factors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
+    def pooled(self, a: _Factors, b: _Factors, precision: np.dtype | None = None) -> Fit:
+        return super().pooled(a, b) if a.parts else FullPairs(self, a, b)
+
+    def pair_nbytes(self, a: _Factors, b: _Factors, precision: np.dtype | None = None) -> int:
+        return super().pair_nbytes(a, b) if a.parts else full_nbytes(a, b)
+
     def _eigen(self, statistics: _Factors, vectors: bool = False) -> tuple[np.ndarray, Any]:
         """Eigenvalues of the covariance in the span of the factors, and that span's orthonormal basis.
 
@@ -298,7 +304,7 @@ class FullGaussian(Likelihood):
             _, singular, basis = np.linalg.svd(factors, full_matrices=False)
         else:
             singular, basis = np.linalg.svd(factors, compute_uv=False), None
-        rounding = np.finfo(float).eps * max(factors.shape[1:]) * singular[:, :1]
+        rounding = np.finfo(float).eps * max(factors.shape[1:]) * singular.max(axis=1, initial=0)[:, None]
         return np.where(singular > rounding, singular, 0) ** 2 + statistics.reg_covar, basis
 
     def log_likelihood(self, statistics: _Factors) -> np.ndarray:
@@ -383,8 +389,14 @@ class FullGaussian(Likelihood):
 
 
 def _compress(factors: Groups) -> Groups:
-    """Reduce groups of more rows than features to their triangular factors."""
-    if (factors.sizes <= factors.n_features).all():
-        return factors
-    rows = [np.linalg.qr(f, mode="r") if len(f) > factors.n_features else f for f in factors]
-    return Groups.from_list(rows)
+    """Reduce the centred rows of each group to their triangular factor: one row less, and never more than features."""
+    sizes, d = factors.sizes, factors.n_features
+    kept = np.minimum(np.maximum(sizes - 1, 0), d)
+    offsets = np.concatenate([[0], np.cumsum(kept)])
+    rows = np.empty((offsets[-1], d))
+    for size in np.unique(sizes[sizes > 1]):
+        chosen = np.flatnonzero(sizes == size)
+        triangles = np.asarray(np.linalg.qr(factors[chosen].rows().reshape(-1, size, d), mode="r"))[:, : size - 1]
+        targets = offsets[chosen][:, None] + np.arange(triangles.shape[1])
+        rows[targets.ravel()] = triangles.reshape(-1, d)
+    return Groups(rows, offsets)
