@@ -11,7 +11,7 @@ Each class is a `Fit` to the union of every group on the left with every group o
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.special import gammaln, multigammaln
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg import _special
-from sklearn_mcsg._likelihood import Fit, Likelihood
+from sklearn_mcsg._likelihood import Fit, Likelihood, lazy
 from sklearn_mcsg._statistics import padded
 from sklearn_mcsg.groups import Groups
 
@@ -98,7 +98,7 @@ class DiagonalPairs(Pairs):
         super().__init__(likelihood, left, right)
         self.precision = precision
 
-    @cached_property
+    @lazy
     def _sums(self) -> tuple[np.ndarray, ...]:
         """Log scatters and, where fourth moments are kept, kurtoses: summed over features, noise included."""
 
@@ -109,7 +109,7 @@ class DiagonalPairs(Pairs):
 
         return _sum_over_features(noisy(self.left), noisy(self.right), self.precision)
 
-    @cached_property
+    @lazy
     def log_likelihood(self) -> np.ndarray:
         if not self._sums:
             return self._one_by_one("log_likelihood")
@@ -120,13 +120,13 @@ class DiagonalPairs(Pairs):
         values += _of_total(lambda n: -0.5 * n * (constant - d * np.log(n)), self.left.n, self.right.n)
         return values
 
-    @cached_property
+    @lazy
     def tic_penalty(self) -> np.ndarray:
         if not self._sums:
             return self._one_by_one("tic_penalty")
         return 0.5 * (self._sums[2] + self.left.n_features)
 
-    @cached_property
+    @lazy
     def log_evidence(self) -> np.ndarray:
         prior: Any = self.likelihood.prior
         left, right = _with_prior(prior, self.left, self.left.m2), (self.right.n, self.right.mean, self.right.m2)
@@ -203,12 +203,12 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[
 class SphericalPairs(Pairs):
     """One matrix product for the distances of the means, and one more for the projections of vectors on them."""
 
-    @cached_property
+    @lazy
     def log_likelihood(self) -> np.ndarray:
         d = self.left.n_features
         return -0.5 * d * self.n * (np.log(self._variance) + (_LOG_2PI + 1))
 
-    @cached_property
+    @lazy
     def _variance(self) -> np.ndarray:
         a, b = self.left, self.right
         noise = a.n_features * a.reg_covar
@@ -217,7 +217,7 @@ class SphericalPairs(Pairs):
         scatter /= self.n * a.n_features
         return scatter
 
-    @cached_property
+    @lazy
     def tic_penalty(self) -> np.ndarray:
         """Mean fourth power of the distance to the pooled mean, expanded around the means of the groups."""
         d, total = self.left.n_features, self._variance * self.left.n_features
@@ -233,7 +233,7 @@ class SphericalPairs(Pairs):
         extreme = np.abs(np.log10(total)) > 70  # squares of squares leave double precision
         return self.repair(penalty, self._cancelled | extreme, "tic_penalty")
 
-    @cached_property
+    @lazy
     def log_evidence(self) -> np.ndarray:
         prior: Any = self.likelihood.prior
         d = self.left.n_features
@@ -297,7 +297,7 @@ def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any) -> tuple[np.nda
 class FullPairs(Pairs):
     """Determinants from Gram matrices of all rows, put together from matrix products, or from scatter matrices."""
 
-    @cached_property
+    @lazy
     def log_likelihood(self) -> np.ndarray:
         n, d = self.n, self.left.n_features
         left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
@@ -305,12 +305,12 @@ class FullPairs(Pairs):
         values = -0.5 * n * (d * (_LOG_2PI + 1 - np.log(n)) + log_det)
         return self.repair(values, wrong, "log_likelihood")
 
-    @cached_property
+    @lazy
     def tic_penalty(self) -> np.ndarray:
         shape = len(self.left), len(self.right)
         return self.repair(np.empty(shape), np.ones(shape, dtype=bool), "tic_penalty")
 
-    @cached_property
+    @lazy
     def log_evidence(self) -> np.ndarray:
         """In coordinates where the prior's scatter is the identity, with the prior mean as `kappa` more vectors."""
         prior: Any = self.likelihood.prior
@@ -378,7 +378,7 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
 class DirectionPairs(Pairs):
     """One matrix product for the resultants, then tables of functions of their length."""
 
-    @cached_property
+    @lazy
     def _squared_length(self) -> np.ndarray:
         x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
         p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
@@ -386,17 +386,17 @@ class DirectionPairs(Pairs):
         square /= self.n**2
         return np.clip(square, 0, 1, out=square)
 
-    @cached_property
+    @lazy
     def _lookup(self) -> Callable[[str], np.ndarray]:
         position = -np.log1p(-self._squared_length)
         table = _vmf_table(self.left.n_features, float(np.ceil(position.max() + 1)))
         return table.at(position)
 
-    @cached_property
+    @lazy
     def log_likelihood(self) -> np.ndarray:
         return self.n * self._lookup("log_likelihood")
 
-    @cached_property
+    @lazy
     def tic_penalty(self) -> np.ndarray:
         d, length = self.left.n_features, np.sqrt(self._squared_length)
         along, across = np.zeros(length.shape), np.zeros(length.shape)
@@ -423,12 +423,16 @@ class _Table:
 
     def at(self, position: np.ndarray) -> Callable[[str], np.ndarray]:
         """Where to evaluate; the returned function takes the name of what."""
-        index = (position * (1 / self.step)).astype(np.int32)
+        index = (position * (1 / self.step)).astype(np.intp)
         x = position - index * self.step
 
         def evaluate(name: str) -> np.ndarray:
-            a, b, c, e = np.moveaxis(self.pieces[name][index], -1, 0)
-            return ((a * x + b) * x + c) * x + e
+            cubic, *lower = self.pieces[name]
+            value = np.take(cubic, index, mode="clip")
+            for coefficients in lower:
+                value *= x
+                value += np.take(coefficients, index, mode="clip")
+            return value
 
         return evaluate
 
@@ -448,4 +452,4 @@ def _vmf_table(n_features: int, end: float) -> _Table:
         "log_ratio": CubicSpline(position, np.log(ratio)),
         "log_slope": CubicSpline(position, np.log(slope)),
     }
-    return _Table(step, {name: np.ascontiguousarray(spline.c.T) for name, spline in splines.items()})
+    return _Table(step, {name: np.ascontiguousarray(spline.c) for name, spline in splines.items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -69,7 +70,7 @@ class ComparisonEstimator(BaseEstimator):
                 comparison = replace(comparison, pseudo=likelihood.pseudo_group(statistics, float(self.prior_strength)))
         return replace(comparison, likelihood=likelihood)
 
-    def _set_fitted(self, X: Any, groups: Groups, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
+    def _set_fitted(self, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
         """Learn from all statistics, and set the fitted attributes once nothing can fail any more."""
         comparison = self._learn(comparison, statistics)
         chosen = np.arange(len(statistics))
@@ -78,13 +79,12 @@ class ComparisonEstimator(BaseEstimator):
             chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
         references = comparison.references(statistics[chosen]) if self.output == "centered" else None
         side = comparison.side(statistics, self.output, references)
-        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
-        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
         self.n_groups_ = len(statistics)
         self.likelihood_ = comparison.likelihood
         self.criterion_ = comparison.criterion
         self.references_ = chosen
         self._comparison = comparison
+        self._fitted_hash = self._model_hash()
         self._statistics = statistics
         self._side = self.output, side
         self._references = references
@@ -109,45 +109,65 @@ class ComparisonEstimator(BaseEstimator):
             return self._references
         return self._active().references(self._statistics[self.references_])
 
-    def _prepare_sides(self, X: Any, Y: Any, output: str | None) -> tuple[Side, Any, str, np.dtype]:
-        """Both sides of a comparison, None on the right for `X` again, with the output and its precision."""
+    def _prepare_sides(
+        self, X: Any, Y: Any, output: str | None, paired: bool = False
+    ) -> tuple[Side, Any, str, np.dtype]:
+        """Both sides of a comparison, None on the right for `X` again, with the output and its precision.
+
+        Everything is validated before anything is computed.
+        """
         output = self.output if output is None else output
         if output not in OUTPUTS:
             raise ValueError(f"output must be one of {sorted(OUTPUTS)}, got {output!r}.")
-        left, dtype = self._prepare(X, output)
+        left = self._read(X, output)
         if Y is None:
-            return left, None, output, dtype
-        right, right_dtype = self._prepare(Y, output, left, "Y")
-        return left, right, output, np.result_type(dtype, right_dtype)
+            return self._prepare(left, output), None, output, left.output_dtype
+        right = self._read(Y, output, "Y", left.n_features)
+        if paired and len(left) != len(right):
+            raise ValueError(
+                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
+                f"For all pairs call pairwise."
+            )
+        dtype = np.result_type(left.output_dtype, right.output_dtype)
+        return self._prepare(left, output), self._prepare(right, output), output, dtype
 
-    def _prepare(self, X: Any, output: str, other: Side | None = None, name: str = "X") -> tuple[Side, np.dtype]:
-        """Validate groups and prepare them for an output; `other` is a side they will be compared with."""
+    def _read(self, X: Any, output: str, name: str = "X", n_features: int | None = None) -> Groups:
+        """Validate groups, and that everything there is to learn has been learnt."""
         self._validate_params()
-        fitted = hasattr(self, "_comparison")
-        comparison = self._active()
-        if not fitted and (reasons := self._learns(comparison, output)):
+        if hasattr(self, "_comparison"):
+            return self._check_fitted_groups(X, name)
+        reasons = self._learns(self._new_comparison(), output)
+        if reasons:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
                 f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
             )
-        groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
-        if other is not None and groups.n_features != other.statistics.n_features:
+        groups = self._check_groups(X, name)
+        if n_features is not None and groups.n_features != n_features:
             raise ValueError(
-                f"X has {other.statistics.n_features} features, but {name} has {groups.n_features}: "
-                f"the vectors of both must have the same width."
+                f"X has {n_features} features, but {name} has {groups.n_features}: take the vectors of both from one "
+                f"space."
             )
-        references = self._reference_side(output) if fitted else None
-        return comparison.side(comparison.statistics(groups), output, references), groups.output_dtype
+        return groups
 
-    def _check_groups(self, X: Any) -> Groups:
-        return validate_groups(X, allow_empty=self.prior_strength > 0)
+    def _prepare(self, groups: Groups, output: str) -> Side:
+        """Statistics and criteria of validated groups, for an output."""
+        comparison = self._active()
+        return comparison.side(comparison.statistics(groups), output, self._reference_side(output))
 
-    def _check_fitted_groups(self, X: Any) -> Groups:
+    def _check_groups(self, X: Any, name: str = "X") -> Groups:
+        return validate_groups(X, allow_empty=self.prior_strength > 0, name=name)
+
+    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
         """Validate groups, their features against the fitted ones; names, if any, before values."""
         named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
         if named:
             validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X)
+        groups = self._check_groups(X, name)
         if not named:
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups
+
+    def _model_hash(self) -> str:
+        """What the kept statistics depend on."""
+        return joblib.hash((self.likelihood, self.criterion, self.reg_covar))

@@ -27,9 +27,14 @@ from sklearn_mcsg._statistics import (
     sum_over_parts,
 )
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.priors import NormalGamma, NormalWishart, learn_shape
+from sklearn_mcsg.priors import NormalGamma, NormalWishart, check_prior, learn_shape
 
 _LOG_2PI = np.log(2 * np.pi)
+
+
+def _representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:
+    """NaN in place of variances so small that they have lost their digits; 0 stays 0."""
+    return np.where((variance > 0) & (variance < least), np.nan, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,7 @@ class _Moments(Statistics):
 
     @property
     def variance(self) -> np.ndarray:
-        return self.m2 / self.n[:, None] + self.reg_covar
+        return _representable(self.m2 / self.n[:, None] + self.reg_covar)
 
 
 class DiagonalGaussian(Likelihood):
@@ -70,6 +75,7 @@ class DiagonalGaussian(Likelihood):
         self.prior = prior
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> _Moments:
+        check_prior(self.prior, NormalGamma, groups.n_features, scales=groups.n_features)
         n, mean, m2, *higher = centred_sums(groups, order)
         m3, m4 = higher or (None, None)
         return _Moments(n, mean, m2, m3, m4, reg_covar)
@@ -104,7 +110,7 @@ class DiagonalGaussian(Likelihood):
         return 2 * n_features
 
     def tic_penalty(self, statistics: _Moments) -> np.ndarray:
-        variance = statistics.variance
+        variance = _representable(statistics.variance, 1e-150)  # fourth moments are its square
         noise = statistics.reg_covar / variance
         kurtosis = statistics.m4 / statistics.n[:, None] / variance / variance + noise * (6 - 3 * noise)
         return statistics.n_features + 0.5 * (kurtosis - 1).sum(axis=1)
@@ -154,7 +160,7 @@ class _Scatter(Statistics):
 
     @property
     def variance(self) -> np.ndarray:
-        return self.scatter / (self.n * self.n_features) + self.reg_covar
+        return _representable(self.scatter / (self.n * self.n_features) + self.reg_covar)
 
 
 class SphericalGaussian(Likelihood):
@@ -181,6 +187,7 @@ class SphericalGaussian(Likelihood):
         self.prior = prior
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> _Scatter:
+        check_prior(self.prior, NormalGamma, groups.n_features, scales=1)
         n, mean, m2 = centred_sums(groups, 2)
         return _Scatter(n, mean, m2.sum(axis=1), kept_parts(groups, order), reg_covar)
 
@@ -268,6 +275,7 @@ class FullGaussian(Likelihood):
         self.prior = prior
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> _Factors:
+        check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
         factors = []
 
         def block_means(block: Groups) -> tuple[np.ndarray, ...]:
@@ -305,7 +313,7 @@ class FullGaussian(Likelihood):
         else:
             singular, basis = np.linalg.svd(factors, compute_uv=False), None
         rounding = np.finfo(float).eps * max(factors.shape[1:]) * singular.max(axis=1, initial=0)[:, None]
-        return np.where(singular > rounding, singular, 0) ** 2 + statistics.reg_covar, basis
+        return _representable(np.where(singular > rounding, singular, 0) ** 2 + statistics.reg_covar), basis
 
     def log_likelihood(self, statistics: _Factors) -> np.ndarray:
         d = statistics.n_features
@@ -370,13 +378,15 @@ class FullGaussian(Likelihood):
     def learn_prior(self, statistics: _Factors) -> NormalWishart:
         d = statistics.n_features
         _, mean, deviation = corpus_mean(statistics)
-        factors, several = statistics.factors[0], statistics.n > 1
+        factors = statistics.factors[0]
         within, between = factors.sum(factors.rows() ** 2), statistics.n @ deviation**2
         kappa, alpha, variance = learn_shape(statistics.n, within, between, statistics.reg_covar)
-        rows = factors[several].rows()
-        freedom = (statistics.n[several] - 1).sum()
-        # d more observations of independent features keep the estimate regular for small corpora
-        covariance = (rows.T @ rows + np.diag(d * variance)) / (freedom + d)
+        # the correlations within groups, shrunk as by d more observations of independent features
+        scatter = factors.rows().T @ factors.rows()
+        shrinkage = d / (statistics.n.sum() + d)
+        spread = np.sqrt(variance / np.where(np.diag(scatter) > 0, np.diag(scatter), 1))
+        covariance = (1 - shrinkage) * scatter * np.outer(spread, spread)
+        np.fill_diagonal(covariance, variance)
         return NormalWishart(mean, kappa, d - 1 + 2 * alpha, 2 * (alpha - 1) * covariance)
 
     def pseudo_group(self, statistics: _Factors, strength: float) -> _Factors:

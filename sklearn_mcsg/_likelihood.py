@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from functools import cached_property
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,21 @@ from sklearn_mcsg._statistics import Part
 from sklearn_mcsg.groups import Groups
 
 
-class Likelihood(BaseEstimator):
+class lazy:
+    """`functools.cached_property` without its lock, which before Python 3.12 all instances share across threads."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.function.__name__] = self.function(instance)
+        return value
+
+
+class Likelihood(BaseEstimator, ABC):
     """A family of models for groups of vectors; subclass it to add one.
 
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. Each of the others adds
@@ -117,15 +131,15 @@ class Fit:
     def n_parameters(self) -> int:
         return self.likelihood.n_parameters(self.statistics.n_features)
 
-    @cached_property
+    @lazy
     def log_likelihood(self) -> np.ndarray:
         return self.likelihood.log_likelihood(self.statistics)
 
-    @cached_property
+    @lazy
     def tic_penalty(self) -> np.ndarray:
         return self.likelihood.tic_penalty(self.statistics)
 
-    @cached_property
+    @lazy
     def log_evidence(self) -> np.ndarray:
         return self.likelihood.log_evidence(self.statistics)
 

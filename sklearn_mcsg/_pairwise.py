@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.groups import Groups
@@ -75,13 +78,14 @@ def centered(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
     """One minus the cosine of two groups as seen from the centre of the reference groups.
 
     A group no farther from the references than they are from their centre has no direction: cosine 0, as for a zero
-    vector in scikit-learn.
+    vector in scikit-learn, except with groups that do not diverge from it at all.
     """
-    inner = 0.5 * (left.remoteness + right.remoteness - left.baseline - divergence(union, left, right))
+    apart = divergence(union, left, right)
+    inner = 0.5 * (left.remoteness + right.remoteness - left.baseline - apart)
     squared = [np.maximum(side.remoteness - 0.5 * side.baseline, 0) for side in (left, right)]
     norm = np.sqrt(squared[0] * squared[1])
     cosine = np.divide(inner, norm, out=np.zeros_like(inner), where=norm > _NO_DIVERGENCE)
-    return 1 - np.clip(cosine, -1, 1)
+    return np.where(apart > _NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
 
 
 OUTPUTS = {"similarity": similarity, "distance": distance, "divergence": divergence, "centered": centered}
@@ -107,7 +111,9 @@ class Comparison:
     def statistics(self, groups: Groups) -> Any:
         """Statistics of the groups as they are, without pseudo-vectors."""
         with np.errstate(all="ignore"):
-            statistics = self.likelihood.statistics(groups, reg_covar=self.reg_covar, order=self.criterion.order)
+            statistics = self.likelihood.statistics(
+                groups.without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
+            )
         finite = statistics.finite
         if not finite.all():
             _raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
@@ -148,6 +154,7 @@ class Comparison:
             if not symmetric or j.start >= i.start
         ]
         for i, j, block in self._run(_compare_all, left, right, blocks, output, precision):
+            block = in_precision(block, result.dtype)
             result[i, j] = block
             if symmetric and i != j:
                 result[j, i] = block.T
@@ -164,7 +171,7 @@ class Comparison:
         nbytes = Likelihood.pair_nbytes(self.likelihood, left.statistics, right.statistics)
         blocks = [(i, i) for i in gen_batches(len(left), _count(nbytes))]
         for i, _, block in self._run(_compare_rows, left, right, blocks, output, None):
-            result[i] = block
+            result[i] = in_precision(block, result.dtype)
         return result
 
     def _run(
@@ -172,19 +179,13 @@ class Comparison:
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """Blocks as they come from the workers, each of which is sent only the groups of its block."""
         comparison = replace(self, pseudo=None)
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")
         tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision) for i, j in blocks)
-        results = parallel(tasks)
-        if not self.verbose:
-            yield from results
-            return
-        from tqdm import tqdm
-
         sizes = [(i.stop - i.start) * (j.stop - j.start if function is _compare_all else 1) for i, j in blocks]
-        # disable=None: silent unless standard error is a terminal
-        with tqdm(total=sum(sizes), desc="comparing", unit=" pairs", unit_scale=True, disable=None) as progress:
-            for i, j, block in results:
-                progress.update(block.size)
+        # threads of matrix products inside threads of ours would only wait for each other
+        limits = 1 if effective_n_jobs(self.n_jobs) > 1 else None
+        with threadpool_limits(limits, user_api="blas"), _progress(self.verbose, sum(sizes)) as advance:
+            for i, j, block in _parallel(self.n_jobs)(tasks):
+                advance(block.size)
                 yield i, j, block
 
     def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
@@ -206,7 +207,8 @@ class Comparison:
         if self.reg_covar == 0 and not information[i] > 0:
             raise ValueError(
                 f"Group {i} has an infinite likelihood under {type(self.likelihood).__name__}: it does not vary in "
-                f"some direction. Set reg_covar > 0, or set prior_strength > 0 and fit."
+                f"some direction, or too little for double precision. Set reg_covar > 0, or set prior_strength > 0 and "
+                f"fit, or rescale the vectors."
             )
         _raise_not_finite(f"The criterion of group {i}")
 
@@ -237,6 +239,35 @@ def _compare_rows(
     return i, j, block
 
 
+def _parallel(n_jobs: int | None) -> Parallel:
+    """Results as they come where the active backend can do that, else all at the end."""
+    try:
+        return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+    except ValueError:
+        return Parallel(n_jobs=n_jobs, prefer="threads")
+
+
+@contextmanager
+def _progress(verbose: int, total: int) -> Iterator[Callable[[int], Any]]:
+    """A bar of pairs on standard error, when asked for and standard error is a terminal."""
+    if not verbose:
+        yield lambda done: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc="comparing", unit=" pairs", unit_scale=True, disable=None) as bar:
+        yield bar.update
+
+
+def in_precision(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers in the precision of the vectors, if they fit."""
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype, copy=False)
+    if cast is not values and not np.isfinite(cast).all():
+        raise ValueError("A result exceeds the range of float32, the precision of the vectors: pass them as float64.")
+    return cast
+
+
 def rows_per_chunk(row_nbytes: int) -> int:
     """How many rows of a matrix fit into the working memory."""
     return max(1, int(get_config()["working_memory"] * 2**20 // row_nbytes))
@@ -254,7 +285,7 @@ def _warn_of_central(central: np.ndarray) -> None:
             f"{central.sum()} of {len(central)} groups are nearer to the reference groups than the centre of these, "
             f"and have no direction from it: their 'centered' values are 1. Groups of very different sizes cause this; "
             f"prior_strength > 0 evens them out.",
-            stacklevel=2,
+            stacklevel=6,
         )
 
 

@@ -58,14 +58,14 @@ def approximate_concentration(length: ArrayLike, n_features: int) -> np.ndarray:
 def concentration(length: ArrayLike, n_features: int) -> np.ndarray:
     """Maximum-likelihood concentration: the root of A_d(kappa) = length, for 0 <= length < 1.
 
-    A_d is concave, so Newton's method from Banerjee's approximation falls to the left of the root at most
-    once and then climbs to it; where that first fall would leave the positive axis it is cut short.
+    Newton's method from Banerjee's approximation, which is near enough for A_d, being concave, to converge from at
+    once.
     """
     length = np.asarray(length, dtype=np.float64)
     kappa = np.asarray(approximate_concentration(length, n_features))
     for _ in range(20):
         excess = mean_length(kappa, n_features) - length
-        step = np.minimum(excess / mean_length_derivative(kappa, n_features), 0.75 * kappa)
+        step = excess / mean_length_derivative(kappa, n_features)
         kappa = kappa - step
         if np.all((np.abs(step) <= 1e-9 * kappa) | (np.abs(excess) <= 1e-15)):  # the next step is below rounding
             break

@@ -35,7 +35,11 @@ class Cloud:
     @classmethod
     def of(cls, kappa: float, n_features: int) -> Cloud:
         length = float(_special.mean_length(kappa, n_features))
-        return cls(length, length / kappa, float(_special.mean_length_derivative(kappa, n_features)))
+        return cls(
+            length,
+            length / kappa if kappa > 0 else 1 / n_features,
+            float(_special.mean_length_derivative(kappa, n_features)),
+        )
 
     @classmethod
     def noise(cls, reg_covar: float, n_features: int) -> Cloud:
@@ -145,7 +149,7 @@ class VonMisesFisher(Likelihood):
         parts: tuple[Part, ...] = ()
         if statistics.parts:
             kappa = float(_special.concentration(length, len(mean)))
-            parts = pseudo_parts(mean / length, strength, Cloud.of(kappa, len(mean)), statistics)
+            parts = pseudo_parts(mean / (length or 1.0), strength, Cloud.of(kappa, len(mean)), statistics)
         return _Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar)
 
 

@@ -6,7 +6,7 @@ Every criterion is ``-2 (goodness - penalty)``, lower is better, on the scale of
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +16,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 __all__ = ["AIC", "BIC", "CRITERIA", "TIC", "BayesFactor", "Criterion"]
 
 
-class Criterion(BaseEstimator):
+class Criterion(BaseEstimator, ABC):
     """An information criterion; subclass it to add one.
 
     A subclass must define `penalty`. The class attributes say what it uses: `needs` names optional methods of
@@ -55,15 +55,16 @@ class Criterion(BaseEstimator):
 
     def check(self, likelihood: Likelihood) -> None:
         """Raise unless the likelihood defines what the criterion needs."""
-        if not self._accepts(likelihood):
-            others = [repr(name) for name, criterion in CRITERIA.items() if criterion()._accepts(likelihood)]
+        missing = self._missing(likelihood)
+        if missing:
+            others = [repr(name) for name, criterion in CRITERIA.items() if not criterion()._missing(likelihood)]
             raise ValueError(
-                f"{type(likelihood).__name__} defines no {' and no '.join(self.needs)}, which criterion "
+                f"{type(likelihood).__name__} defines no {' and no '.join(missing)}, which criterion "
                 f"{type(self).__name__} needs: choose among the criteria {', '.join(others)}."
             )
 
-    def _accepts(self, likelihood: Likelihood) -> bool:
-        return all(likelihood.defines(method) for method in self.needs)
+    def _missing(self, likelihood: Likelihood) -> list[str]:
+        return [method for method in self.needs if not likelihood.defines(method)]
 
 
 class AIC(Criterion):

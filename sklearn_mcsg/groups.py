@@ -2,8 +2,8 @@
 
 A collection of groups is stored like the rows of a sparse matrix: all vectors in one array, and
 `offsets` saying where each group begins. Optional `indices` point into a shared table, so that a
-million texts over one vocabulary store four bytes a word. Nothing here copies vectors except
-`Groups.from_list`, and no vectors are ever padded.
+million texts over one vocabulary store four bytes a word. Vectors are copied only to pack a list or to
+join different tables, and never padded.
 
 `validate_groups` is the library's one door: the only place that asks what `X` is.
 """
@@ -115,7 +115,7 @@ class Groups:
             if array.shape[1] != width and array.size + array.shape[1] > 0:
                 raise ValueError(
                     f"All vectors must have the same number of features, but group {first} has {width} "
-                    f"and group {i} has {array.shape[1]}."
+                    f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
                 )
         offsets = np.cumsum([0, *map(len, arrays)])
         vectors = np.concatenate([array.reshape(-1, width) for array in arrays])
@@ -155,8 +155,10 @@ class Groups:
         >>> names.tolist(), groups.sizes.tolist()
         (['a', 'b'], [1, 2])
         """
-        X = np.asarray(X)
+        X = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
         labels = np.asarray(labels)
+        if weights is not None and np.shape(weights) != X.shape[:1]:
+            raise ValueError(f"weights must hold one number per row of X: got {np.shape(weights)} for {len(X)} rows.")
         if labels.shape != X.shape[:1]:
             raise ValueError(f"labels must hold one label per row of X: got shape {labels.shape} for {len(X)} rows.")
         unique_labels, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -264,6 +266,14 @@ class Groups:
     def _row_indices(self) -> np.ndarray:
         return np.arange(self.n_rows) if self.indices is None else self.indices
 
+    def without_weightless(self) -> Groups:
+        """The same groups less the vectors of weight 0, whose values then cannot matter."""
+        if self.weights is None or self.weights.all():
+            return self
+        kept = self.weights > 0
+        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        return self._trusted(self.vectors, offsets, self._row_indices()[kept], self.weights[kept])
+
     def blocks(self, copies: int = 4) -> Iterator[slice]:
         """Slices of whole groups whose float64 vectors fit `copies` times into the working memory."""
         budget = get_config()["working_memory"] * 2**20
@@ -313,7 +323,7 @@ class Groups:
         return weights
 
 
-def validate_groups(X: Any, *, allow_empty: bool = False) -> Groups:
+def validate_groups(X: Any, *, allow_empty: bool = False, name: str = "X") -> Groups:
     """Turn any accepted input into validated `Groups`.
 
     Parameters
@@ -324,6 +334,8 @@ def validate_groups(X: Any, *, allow_empty: bool = False) -> Groups:
         (n_groups, n_features) array or data frame, which means groups of one vector each.
     allow_empty : bool, default=False
         Whether groups without vectors, or whose weights sum to 0, are accepted.
+    name : str, default="X"
+        What errors call the input.
 
     Returns
     -------
@@ -347,7 +359,7 @@ def validate_groups(X: Any, *, allow_empty: bool = False) -> Groups:
         )
     if not allow_empty:
         _check_filled(groups)
-    _check_finite(groups)
+    _check_finite(groups, name)
     return groups
 
 
@@ -421,7 +433,7 @@ def _check_filled(groups: Groups) -> None:
         )
 
 
-def _check_finite(groups: Groups) -> None:
+def _check_finite(groups: Groups, name: str) -> None:
     """Raise naming the first group with a NaN or an infinity, reading the table or the rows, whichever is shorter."""
     if groups.vectors.dtype.kind != "f":
         return
@@ -440,4 +452,6 @@ def _check_finite(groups: Groups) -> None:
         if len(wrong):
             i = groups.group_of(wrong[0])
             kind = "NaN" if np.isnan(groups[i]).any() else "inf"
-            raise ValueError(f"Input X contains {kind}: the first is in group {i}. Remove or replace such vectors.")
+            raise ValueError(
+                f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors."
+            )

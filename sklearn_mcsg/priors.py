@@ -95,6 +95,21 @@ class NormalWishart:
             raise ValueError("scatter must be positive definite.")
 
 
+def check_prior(prior: object, kind: type, n_features: int, scales: int) -> None:
+    """Raise unless a given prior is of the right kind and fits the number of features."""
+    if prior is None:
+        return
+    if not isinstance(prior, kind):
+        raise TypeError(f"prior must be a {kind.__name__} for this likelihood, got {type(prior).__name__}.")
+    shapes = {"mean": (n_features,), "beta": (scales,), "scatter": (n_features, n_features)}
+    for name, shape in shapes.items():
+        value = np.asarray(getattr(prior, name, 0.0), dtype=np.float64)
+        if value.shape not in ((), shape):
+            raise ValueError(f"{name} of the prior must have shape {shape}, got {value.shape}.")
+        if not np.isfinite(value).all():
+            raise ValueError(f"{name} of the prior must be finite.")
+
+
 def _check_positive(prior: NormalGamma | NormalWishart, *names: str) -> None:
     for name in names:
         value = np.asarray(getattr(prior, name), dtype=np.float64)
@@ -120,8 +135,9 @@ def learn_shape(
     features : int, default=1
         Number of features that share each scale.
     """
-    several = n > 1
-    freedom = features * (n[several] - 1)
+    several = within.any(axis=1)
+    # n - 1 from two vectors on; weights may sum to less, and then half of them is free
+    freedom = features * np.maximum(n[several] - 1, n[several] / 2)
     total = features * n.sum()
     variance = (within[several].sum(axis=0) / freedom.sum() if several.any() else between / total) + noise
     if not (np.isfinite(variance) & (variance > 0)).all():

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_mcsg._base import ComparisonEstimator
-from sklearn_mcsg._pairwise import OUTPUTS, rows_per_chunk
+from sklearn_mcsg._pairwise import OUTPUTS, in_precision, rows_per_chunk
 from sklearn_mcsg._statistics import Statistics
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
@@ -87,6 +87,8 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     -----
     `X` may be a list, tuple or object array of (n_i, n_features) arrays, a 3-d array, `Groups` (which also carry
     weights), a column of lists of vectors, or an (n_groups, n_features) array: groups of one vector each.
+
+    Parameters changed after `fit` take effect at the next `fit`, except `output`, `n_jobs` and `verbose`.
 
     `score_samples` and `score` choose among the Gaussian likelihoods without labels. Never compare ``"vmf"``, a density
     on the sphere, with them, nor different criteria with each other.
@@ -168,7 +170,10 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self._validate_params()
         comparison = self._new_comparison()
         groups = self._check_groups(X)
-        return self._set_fitted(X, groups, comparison, comparison.statistics(groups), groups.output_dtype)
+        self._set_fitted(comparison, comparison.statistics(groups), groups.output_dtype)
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Append groups to the fitted ones.
@@ -190,10 +195,12 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if not hasattr(self, "_comparison"):
             return self.fit(X)
         self._validate_params()
+        if self._model_hash() != self._fitted_hash:
+            raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
         groups = self._check_fitted_groups(X)
         statistics = Statistics.concatenate([self._statistics, self._comparison.statistics(groups)])
         dtype = np.result_type(self._dtype, groups.output_dtype)
-        return self._set_fitted(X, groups, self._new_comparison(), statistics, dtype)
+        return self._set_fitted(self._new_comparison(), statistics, dtype)
 
     def transform(self, X: Any) -> np.ndarray:
         """Compare groups with the fitted ones.
@@ -209,10 +216,9 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             The chosen output for each pair.
         """
         check_is_fitted(self)
-        left, dtype = self._prepare(X, self.output)
-        return self._active().all_pairs(
-            left, self._fitted_side(self.output), self.output, np.result_type(dtype, self._dtype)
-        )
+        groups = self._read(X, self.output)
+        left, right = self._prepare(groups, self.output), self._fitted_side(self.output)
+        return self._active().all_pairs(left, right, self.output, np.result_type(groups.output_dtype, self._dtype))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``pairwise(X)`` at the price of one pass.
@@ -323,12 +329,7 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         -------
         values : ndarray of shape (n_groups,)
         """
-        left, right, output, dtype = self._prepare_sides(X, Y, output)
-        if len(left) != len(right):
-            raise ValueError(
-                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
-                f"For all pairs call pairwise."
-            )
+        left, right, output, dtype = self._prepare_sides(X, Y, output, paired=True)
         return self._active().row_by_row(left, right, output, dtype)
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -346,8 +347,8 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         -------
         criterion : ndarray of shape (n_groups,)
         """
-        side, dtype = self._prepare(X, "similarity")
-        return side.alone.astype(dtype)
+        groups = self._read(X, "similarity")
+        return in_precision(self._prepare(groups, "similarity").alone, groups.output_dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
@@ -367,6 +368,22 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         score : float
         """
         return -float(np.mean(self.score_samples(X), dtype=np.float64))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, one for each fitted group.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only used to validate feature names with those seen in `fit`; the name of a single column that holds
+            groups of several features is accepted, too.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
+        return super().get_feature_names_out(None if column_of_groups else input_features)
 
     @property
     def _n_features_out(self) -> int:

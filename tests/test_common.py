@@ -10,6 +10,7 @@ import sklearn
 from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
@@ -28,8 +29,8 @@ from sklearn_mcsg.groups import Groups
 class RaggedSimilarity(ModelComparisonSimilarity):
     """A gate for tests only: each row of a matrix becomes a group of two to five vectors made from it."""
 
-    def _check_groups(self, X):
-        rows = super()._check_groups(X)
+    def _check_groups(self, X, name="X"):
+        rows = super()._check_groups(X, name)
         vectors = rows.rows()
         sizes = 2 + np.abs(np.round(vectors[:, 0] * 7)).astype(int) % 4
         offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -173,6 +174,14 @@ def test_set_output_and_feature_names():
     frame = ModelComparisonSimilarity().set_output(transform="pandas").fit_transform(X)
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == [f"modelcomparisonsimilarity{i}" for i in range(3)]
+
+
+def test_a_column_of_groups_in_a_column_transformer():
+    frame = pd.DataFrame({"group": ragged(4), "length": [1.0, 2, 3, 4]})
+    columns = ColumnTransformer([("similar", ModelComparisonSimilarity(), ["group"])], remainder="passthrough")
+    result = columns.set_output(transform="pandas").fit_transform(frame)
+    assert result.shape == (4, 5)
+    assert result.columns[0] == "similar__modelcomparisonsimilarity0"
 
 
 def test_data_frame_rows_are_single_vectors_with_names():

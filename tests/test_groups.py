@@ -84,9 +84,11 @@ def test_from_labels():
     assert labels.tolist() == ["a", "b", "c"]
     same(groups, [X[[1, 4]], X[[0, 2]], X[[3]]])
     assert groups.totals.tolist() == [7, 4, 4]
-    assert groups.vectors is X
+    assert np.shares_memory(groups.vectors, X)
     with pytest.raises(ValueError, match="one label per row of X: got shape .4,. for 5 rows"):
         Groups.from_labels(X, list("abcd"))
+    with pytest.raises(ValueError, match=r"one number per row of X: got \(6,\) for 5 rows"):
+        Groups.from_labels(X, list("abcde"), weights=np.ones(6))
 
 
 @pytest.mark.parametrize("mode", ["r", "c"])

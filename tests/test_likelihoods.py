@@ -278,6 +278,21 @@ def test_learnt_prior_of_single_vectors_is_proper(name, make_groups):
 
 
 @pytest.mark.parametrize("name", GAUSSIANS)
+def test_learnt_prior_is_continuous_in_the_weights(name, make_groups):
+    """Weights that sum to 1 in each group, a little less or a little more."""
+    groups = make_groups(20, 3, (2, 6))
+    priors = []
+    for total in (1 - 1e-9, 1, 1 + 1e-9):
+        weighted = Groups(groups.vectors, groups.offsets, weights=total / groups.spread(groups.totals))
+        priors.append(LIKELIHOODS[name]().learn_prior(fit(name, weighted).statistics))
+    for prior in priors[1:]:
+        for field in vars(prior):
+            assert_allclose(getattr(prior, field), getattr(priors[0], field), rtol=1e-6)
+    scale = np.diag(priors[0].scatter) if name == "full" else priors[0].beta
+    assert np.max(scale) < 1e3
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
 def test_learnt_prior_of_a_constant_feature(name, make_groups):
     groups = make_groups(20, 3, (1, 5))
     varying = [0, 0, 0] if name == "spherical" else [1, 0, 1]

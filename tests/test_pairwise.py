@@ -126,8 +126,9 @@ def test_processes(make_groups):
     X = make_groups(40, 4)
     model = ModelComparisonSimilarity("spherical", "tic", n_jobs=2).fit(X)
     truth = model.pairwise(X)
-    with joblib.parallel_config(backend="loky"), sklearn.config_context(working_memory=0.1):
-        assert_allclose(model.pairwise(X), truth, rtol=1e-10, atol=1e-10 * np.abs(truth).max())
+    for backend in ("loky", "multiprocessing", "threading"):
+        with joblib.parallel_config(backend=backend), sklearn.config_context(working_memory=0.1):
+            assert_allclose(model.pairwise(X), truth, rtol=1e-10, atol=1e-10 * np.abs(truth).max())
 
 
 # Chunks and out -----------------------------------------------------------------------------------------------------

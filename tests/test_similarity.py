@@ -1,11 +1,12 @@
 """ModelComparisonSimilarity against the oracle, its outputs, its state, and its errors."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
+import sklearn
 from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -16,10 +17,13 @@ from sklearn_mcsg import (
     LIKELIHOODS,
     Criterion,
     DiagonalGaussian,
+    FullGaussian,
     Groups,
     Likelihood,
     ModelComparisonSimilarity,
     NormalGamma,
+    NormalWishart,
+    SphericalGaussian,
     Statistics,
     VonMisesFisher,
     _pairwise,
@@ -132,14 +136,15 @@ def test_centered_agrees_with_the_oracle(make_groups):
 
 
 def published():
-    reference = json.loads((Path(__file__).parent / "data" / "published.json").read_text())
-    groups = [np.array(group) for group in reference["groups"]]
-    return [(groups[pair["a"]], groups[pair["b"]], pair) for pair in reference["pairs"]]
+    """Nine pairs of groups, in 4, 20 and 300 dimensions, and what the paper's code prints for them."""
+    file = np.load(Path(__file__).parent / "data" / "published.npz")
+    return [
+        (file[f"group_{a}"], file[f"group_{b}"], dict(zip(file["names"].tolist(), values, strict=True)))
+        for (a, b), values in zip(file["pairs"], file["values"], strict=True)
+    ]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "value"), published(), ids=lambda v: f"{len(v)}" if isinstance(v, np.ndarray) else ""
-)
+@pytest.mark.parametrize(("a", "b", "value"), published(), ids=lambda v: str(getattr(v, "shape", "")))
 def test_published_code(a, b, value):
     """The paper's own code, after its conventions are accounted for.
 
@@ -296,6 +301,7 @@ def test_partial_fit_joins_precisions_and_containers(make_groups):
     model.partial_fit(list(X[5:]))
     assert model.transform(single).dtype == np.float64
     assert_allclose(model.transform(X), ModelComparisonSimilarity("spherical", "tic").fit_transform(X), atol=1e-3)
+    assert ModelComparisonSimilarity().fit(X).partial_fit(single).transform(single).dtype == np.float64
 
 
 def test_failed_fit_leaves_everything_as_it_was(make_groups):
@@ -310,6 +316,18 @@ def test_failed_fit_leaves_everything_as_it_was(make_groups):
         with pytest.raises(ValueError, match="."):
             model.partial_fit(bad)
     assert_array_equal(model.transform(X), before)
+
+
+def test_partial_fit_refuses_another_model(make_groups):
+    X = make_groups(6, 3)
+    for change in ({"likelihood": "vmf"}, {"criterion": "tic"}, {"reg_covar": 1.0}):
+        model = ModelComparisonSimilarity().fit(X).set_params(**change)
+        with pytest.raises(ValueError, match="has changed since fit: call fit"):
+            model.partial_fit(X)
+    named = ModelComparisonSimilarity().fit(pd.DataFrame(np.eye(2), columns=["a", "b"]))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        named.partial_fit(np.ones((2, 2)))
+    assert named.feature_names_in_.tolist() == ["a", "b"]
 
 
 def test_references_are_a_fixed_sample(make_groups):
@@ -373,6 +391,12 @@ def test_groups_at_the_centre_of_the_references_have_no_direction():
     with pytest.warns(UserWarning, match="10 of 20 groups .*their 'centered' values are 1.*prior_strength > 0"):
         matrix = ModelComparisonSimilarity(output="centered").fit_transform(X)
     assert_array_equal(matrix[10:, :10], 1)
+    with pytest.warns(UserWarning, match="have no direction"):
+        model = ModelComparisonSimilarity(output="centered").fit(X)
+    with pytest.warns(UserWarning, match="have no direction"):
+        assert_allclose(model.transform(X), matrix, atol=1e-9)
+    with pytest.warns(UserWarning, match="have no direction"):
+        assert_allclose(model.paired(X, X), 0, atol=1e-9)
     assert np.ptp(ModelComparisonSimilarity(output="centered", prior_strength=0.5).fit_transform(X)[10:, :10]) > 0.1
 
 
@@ -483,13 +507,89 @@ def test_bad_calls_get_a_sentence(make_groups):
         ModelComparisonSimilarity("vmf", "bayes").fit(X)
 
 
+def test_everything_is_checked_before_anything_is_computed(make_groups, monkeypatch):
+    X = make_groups(4, 3)
+    monkeypatch.setattr(_pairwise.Comparison, "statistics", lambda *_: pytest.fail("computed first"))
+    model = ModelComparisonSimilarity()
+    with pytest.raises(ValueError, match="got 4 and 3"):
+        model.paired(X, X[:3])
+    with pytest.raises(ValueError, match="Input Y contains NaN: the first is in group 1"):
+        model.pairwise(X, [np.ones((1, 3)), np.full((1, 3), np.nan)])
+    with pytest.raises(ValueError, match="but Y has 5"):
+        model.pairwise(X, make_groups(4, 5))
+
+
+def test_priors_must_fit(make_groups):
+    X = make_groups(4, 3)
+    wishart = NormalWishart(0, 1, 5, np.eye(3))
+    bad = {
+        "prior must be a NormalGamma for this likelihood, got NormalWishart": DiagonalGaussian(wishart),
+        "prior must be a NormalWishart for this likelihood, got str": FullGaussian("flat"),
+        r"mean of the prior must have shape \(3,\), got \(2,\)": DiagonalGaussian(NormalGamma(np.zeros(2), 1, 1, 1)),
+        r"beta of the prior must have shape \(1,\), got \(3,\)": SphericalGaussian(NormalGamma(0, 1, 1, np.ones(3))),
+        "mean of the prior must be finite": DiagonalGaussian(NormalGamma(np.nan, 1, 1, 1)),
+    }
+    for message, likelihood in bad.items():
+        with pytest.raises((TypeError, ValueError), match=message):
+            ModelComparisonSimilarity(likelihood, "bayes").fit(X)
+
+
+def test_unfinished_subclasses_cannot_be_made():
+    class Nothing(Likelihood):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Nothing()
+    with pytest.raises(TypeError, match="abstract"):
+        Criterion()
+
+
+def test_a_result_beyond_single_precision_is_an_error(make_groups):
+    X = make_groups(4, 3, dtype=np.float32)
+    model = ModelComparisonSimilarity(penalty_scale=1e38)
+    for call in (model.score_samples, model.pairwise, lambda X: model.paired(X, X)):
+        with pytest.raises(ValueError, match="exceeds the range of float32"):
+            call(X)
+
+
+def test_values_of_weight_0_do_not_matter():
+    X = Groups([[1e200], [1.0], [2.0]], [0, 3], weights=[0, 1, 1])
+    assert_array_equal(model_comparison_similarity(X), model_comparison_similarity([[[1.0], [2.0]]]))
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full"])
+@pytest.mark.parametrize("criterion", ["aic", "tic"])
+def test_tiny_values_are_exact_or_an_error(likelihood, criterion, make_groups):
+    """Without noise a common scale does nothing; where squares lose their digits there is an error, no wrong number."""
+    X = make_groups(3, 2, (5, 9))
+    model = ModelComparisonSimilarity(likelihood, criterion, reg_covar=0)
+    truth = model.pairwise(X)
+    for scale in (1e-60, 1e-80, 1e-120, 1e-150, 1e-160):
+        try:
+            matrix = model.pairwise(Groups(X.vectors * scale, X.offsets))
+        except ValueError as error:
+            assert "Rescale" in str(error) or "infinite" in str(error)  # noqa: PT017
+        else:
+            assert_allclose(matrix, truth, rtol=1e-6)
+
+
 def test_directions_need_vectors_and_a_plane():
     with pytest.raises(ValueError, match="Group 1 holds a zero vector.*weight 0"):
         model_comparison_similarity([np.eye(2), np.zeros((1, 2))], likelihood="vmf")
     with pytest.raises(ValueError, match="at least 2 features, got n_features = 1"):
         model_comparison_similarity([np.ones((2, 1))], likelihood="vmf")
+    with (
+        sklearn.config_context(working_memory=0.001),
+        pytest.raises(ValueError, match="Group 97 holds a zero vector"),
+    ):
+        model_comparison_similarity([np.eye(2)] * 97 + [np.zeros((1, 2))], likelihood="vmf")
     groups = Groups(np.vstack([np.eye(2), np.zeros((1, 2))]), [0, 3], weights=[1, 1, 0])
     assert np.isfinite(model_comparison_similarity(groups, likelihood="vmf")).all()
+
+
+def test_opposite_corpus_has_pseudo_directions_everywhere():
+    X = [[[1.0, 0]], [[-1.0, 0]]]
+    assert np.isfinite(ModelComparisonSimilarity("vmf", "tic", prior_strength=1).fit_transform(X)).all()
 
 
 @every_likelihood
@@ -500,6 +600,22 @@ def test_no_noise_and_no_variance_is_an_infinite_likelihood(likelihood):
     ):
         model_comparison_similarity(X, likelihood=likelihood, reg_covar=0)
     assert np.isfinite(model_comparison_similarity(X, likelihood=likelihood, reg_covar=0, prior_strength=1)).all()
+
+
+def test_a_plane_in_space_is_singular_without_noise():
+    """Rounding gives the third singular value some 1e-16 of the first, which is none."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(9, 3)), rng.normal(size=(9, 2)) @ rng.normal(size=(2, 3))]
+    with pytest.raises(ValueError, match="Group 1 has an infinite likelihood under FullGaussian"):
+        model_comparison_similarity(X, likelihood="full", reg_covar=0)
+
+
+def test_opposite_directions_cancel_to_no_concentration():
+    """The penalty of a uniform distribution on the sphere is d, which is its number of parameters."""
+    X = [np.array([[1.0, 0, 0], [-1, 0, 0]])]
+    model = ModelComparisonSimilarity("vmf", "tic", reg_covar=0)
+    uniform = 2 * 2 * np.log(4 * np.pi)  # of two vectors
+    assert_allclose(model.score_samples(X), uniform + 2 * 3, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:.*have no direction")
