@@ -10,7 +10,6 @@ Each class is a `Fit` to the union of every group on the left with every group o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -27,7 +26,8 @@ from sklearn_mcsg.groups import Groups
 
 _LOG_2PI = np.log(2 * np.pi)
 _EPS = np.finfo(np.float64).eps
-PAIR_NBYTES = 128  # a handful of matrices
+_NODES = 1024.0  # of the tables, a unit
+PAIR_NBYTES = 32  # blocks large enough to forget the preparation of both sides
 
 
 class Pairs(Fit):
@@ -55,9 +55,9 @@ class Pairs(Fit):
 
 
 def product_nbytes(left: Any, right: Any) -> int:
-    """Bytes a pair for a matrix product and passes over blocks that stay in the second cache."""
+    """Bytes a pair for a matrix product and a few passes over the block."""
     vectors = sum(int(part.rows.sizes.max(initial=0)) for part in (*left.parts, *right.parts))
-    return 512 + 64 * vectors
+    return 128 + 64 * vectors
 
 
 def _of_total(function: Any, n: np.ndarray, m: np.ndarray) -> np.ndarray:
@@ -165,7 +165,7 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[
     centre = 0.5 * (ends[0] + ends[1]) if precision == np.float32 else 0.0
     if not 2 * bits <= room:
         return ()
-    step = 2 * int(min(8, room / bits) // 2)
+    step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
     scale = -np.round(middle)
     factors = [2.0**scale, 4.0**scale]  # of means and scatters
 
@@ -205,17 +205,19 @@ class SphericalPairs(Pairs):
 
     @lazy
     def log_likelihood(self) -> np.ndarray:
-        d = self.left.n_features
-        return -0.5 * d * self.n * (np.log(self._variance) + (_LOG_2PI + 1))
+        from sklearn_mcsg import _kernels  # loads numba
+
+        values = np.log(self._variance, out=None if self.left.parts else self._variance)
+        _kernels.weighted_by_total(values, _LOG_2PI + 1, self.left.n, self.right.n, -0.5 * self.left.n_features)
+        return values
 
     @lazy
     def _variance(self) -> np.ndarray:
         a, b = self.left, self.right
         noise = a.n_features * a.reg_covar
         sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (a, b))
-        scatter, self._cancelled = _pooled_scatter(*sides)
-        scatter /= self.n * a.n_features
-        return scatter
+        variance, self._cancelled = _pooled_variance(*sides)
+        return variance
 
     @lazy
     def tic_penalty(self) -> np.ndarray:
@@ -238,34 +240,43 @@ class SphericalPairs(Pairs):
         prior: Any = self.likelihood.prior
         d = self.left.n_features
         n, mean, scatter = _with_prior(prior, self.left, self.left.scatter[:, None], features=d)
-        scatter, _ = _pooled_scatter((n, mean, scatter[:, 0]), (self.right.n, self.right.mean, self.right.scatter))
-        return _normal_gamma(self, prior, np.log(0.5 * scatter), scales=1, features=d)
+        right = self.right.n, self.right.mean, self.right.scatter
+        variance, _ = _pooled_variance((n, mean, scatter[:, 0]), right)
+        variance *= 0.5 * d * (n[:, None] + self.right.n)
+        return _normal_gamma(self, prior, np.log(variance), scales=1, features=d)
 
 
-def _pooled_scatter(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """Total scatter of all unions, and where the means are too close to each other, seen from their centre.
+def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of all unions, and where the means are too close to each other, seen from their centre.
 
     |x - y|^2 is |x|^2 + |y|^2 - 2 x.y in one matrix product; where that cancels it comes from x - y itself.
     """
+    from sklearn_mcsg import _kernels  # loads numba
+
     (n, mean, s), (m, mean_right, t) = left, right
+    d = mean.shape[1]
     centre = 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
     x, y = mean - centre, mean_right - centre
     p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
-    scatter = np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([-2 * y, np.ones_like(q), q]).T
-    np.maximum(scatter, 0, out=scatter)
-    weight = 1 / n[:, None] + 1 / m
-    scatter /= weight
-    scatter += s[:, None]
-    scatter += t
-    rounding = 1e11 * _EPS * np.sqrt(len(centre))
-    if rounding * (p.max() + q.max()) <= weight.min() * (s.min() + t.min()):
-        return scatter, np.zeros((1, 1), dtype=bool)
-    cancelled = rounding * (p[:, None] + q) > weight * scatter
+    variance = _outer_squares(x, p, y, q, -2.0)
+    _kernels.pooled_variance(variance, n, s, m, t, d)
+    rounding = 1e11 * _EPS * np.sqrt(d)
+    if rounding * (p.max() + q.max()) * max(n.max(), m.max()) <= s.min() + t.min():
+        return variance, np.zeros((1, 1), dtype=bool)
+    total = n[:, None] + m
+    weight = n[:, None] * m / total
+    cancelled = rounding * weight * (p[:, None] + q) > variance * total * d
     indices = np.argwhere(cancelled)
-    for batch in gen_batches(len(indices), max(1, 2**19 // len(centre))) if len(indices) else ():
+    for batch in gen_batches(len(indices), max(1, 2**19 // d)) if len(indices) else ():
         i, j = indices[batch].T
-        scatter[i, j] = s[i] + t[j] + np.square(mean[i] - mean_right[j]).sum(axis=1) / weight[i, j]
-    return scatter, cancelled
+        between = weight[i, j] * np.square(mean[i] - mean_right[j]).sum(axis=1)
+        variance[i, j] = (s[i] + t[j] + between) / (total[i, j] * d)
+    return variance, cancelled
+
+
+def _outer_squares(x: np.ndarray, p: np.ndarray, y: np.ndarray, q: np.ndarray, factor: float) -> np.ndarray:
+    """The matrix p + q + factor x.y in one product, with p and q as two features more."""
+    return np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([factor * y, np.ones_like(q), q]).T
 
 
 def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -379,26 +390,34 @@ class DirectionPairs(Pairs):
     """One matrix product for the resultants, then tables of functions of their length."""
 
     @lazy
-    def _squared_length(self) -> np.ndarray:
-        x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
-        p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
-        square = np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([2 * y, np.ones_like(q), q]).T
-        square /= self.n**2
-        return np.clip(square, 0, 1, out=square)
+    def _gap(self) -> np.ndarray:
+        """One minus the squared mean resultant length."""
+        from sklearn_mcsg import _kernels  # loads numba
 
-    @lazy
-    def _lookup(self) -> Callable[[str], np.ndarray]:
-        position = -np.log1p(-self._squared_length)
-        table = _vmf_table(self.left.n_features, float(np.ceil(position.max() + 1)))
-        return table.at(position)
+        x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
+        gap = _outer_squares(x, np.square(x).sum(axis=1), y, np.square(y).sum(axis=1), 2.0)
+        _kernels.gap_of_resultants(gap, self.left.n, self.right.n)
+        return gap
+
+    def _lookup(self, name: str) -> np.ndarray:
+        from sklearn_mcsg import _kernels
+
+        position = np.log(self._gap)
+        table = _vmf_table(self.left.n_features, float(np.ceil(1 - position.min())))
+        _kernels.piecewise_cubic(position, table[name], _NODES)
+        return position
 
     @lazy
     def log_likelihood(self) -> np.ndarray:
-        return self.n * self._lookup("log_likelihood")
+        from sklearn_mcsg import _kernels  # loads numba
+
+        values = self._lookup("log_likelihood")
+        _kernels.weighted_by_total(values, 0.0, self.left.n, self.right.n, 1.0)
+        return values
 
     @lazy
     def tic_penalty(self) -> np.ndarray:
-        d, length = self.left.n_features, np.sqrt(self._squared_length)
+        d, length = self.left.n_features, np.sqrt(1 - self._gap)
         along, across = np.zeros(length.shape), np.zeros(length.shape)
         for near, far, turn in ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose)):
             for rows, cloud in self.likelihood.clouds(near):
@@ -415,33 +434,10 @@ class DirectionPairs(Pairs):
         return (along / np.exp(self._lookup("log_slope")) + np.exp(self._lookup("log_ratio")) * across) / self.n
 
 
-class _Table:
-    """Cubic pieces of functions on an even grid from 0."""
-
-    def __init__(self, step: float, pieces: dict[str, np.ndarray]):
-        self.step, self.pieces = step, pieces
-
-    def at(self, position: np.ndarray) -> Callable[[str], np.ndarray]:
-        """Where to evaluate; the returned function takes the name of what."""
-        index = (position * (1 / self.step)).astype(np.intp)
-        x = position - index * self.step
-
-        def evaluate(name: str) -> np.ndarray:
-            cubic, *lower = self.pieces[name]
-            value = np.take(cubic, index, mode="clip")
-            for coefficients in lower:
-                value *= x
-                value += np.take(coefficients, index, mode="clip")
-            return value
-
-        return evaluate
-
-
 @cache
-def _vmf_table(n_features: int, end: float) -> _Table:
+def _vmf_table(n_features: int, end: float) -> dict[str, np.ndarray]:
     """Functions of a mean resultant length R, in the variable -log(1 - R^2) in which they are smooth at both ends."""
-    step = 1 / 1024
-    position = np.arange(int(end / step) + 2) * step
+    position = np.arange(int(end * _NODES) + 2) / _NODES
     length, gap = np.sqrt(-np.expm1(-position)), np.exp(-position)
     kappa = _special.concentration(length, n_features)
     value = -kappa * gap / (1 + length) - _special.log_normalizer(kappa, n_features)
@@ -452,4 +448,4 @@ def _vmf_table(n_features: int, end: float) -> _Table:
         "log_ratio": CubicSpline(position, np.log(ratio)),
         "log_slope": CubicSpline(position, np.log(slope)),
     }
-    return _Table(step, {name: np.ascontiguousarray(spline.c) for name, spline in splines.items()})
+    return {name: np.ascontiguousarray(spline.c.T) for name, spline in splines.items()}

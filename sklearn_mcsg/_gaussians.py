@@ -197,10 +197,10 @@ class SphericalGaussian(Likelihood):
         return _Scatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
 
     def pooled(self, a: _Scatter, b: _Scatter, precision: np.dtype | None = None) -> Fit:
-        return SphericalPairs(self, a, b)
+        return super().pooled(a, b) if precision is None else SphericalPairs(self, a, b)
 
     def pair_nbytes(self, a: _Scatter, b: _Scatter, precision: np.dtype | None = None) -> int:
-        return product_nbytes(a, b)
+        return super().pair_nbytes(a, b) if precision is None else product_nbytes(a, b)
 
     def log_likelihood(self, statistics: _Scatter) -> np.ndarray:
         return -0.5 * statistics.n * statistics.n_features * (np.log(statistics.variance) + _LOG_2PI + 1)
@@ -296,10 +296,10 @@ class FullGaussian(Likelihood):
         return _Factors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
     def pooled(self, a: _Factors, b: _Factors, precision: np.dtype | None = None) -> Fit:
-        return super().pooled(a, b) if a.parts else FullPairs(self, a, b)
+        return super().pooled(a, b) if a.parts or precision is None else FullPairs(self, a, b)
 
     def pair_nbytes(self, a: _Factors, b: _Factors, precision: np.dtype | None = None) -> int:
-        return super().pair_nbytes(a, b) if a.parts else full_nbytes(a, b)
+        return super().pair_nbytes(a, b) if a.parts or precision is None else full_nbytes(a, b)
 
     def _eigen(self, statistics: _Factors, vectors: bool = False) -> tuple[np.ndarray, Any]:
         """Eigenvalues of the covariance in the span of the factors, and that span's orthonormal basis.

@@ -1,6 +1,6 @@
-"""Compiled kernels for all pairs under a diagonal model; importing this module loads numba.
+"""Compiled kernels for all pairs; importing this module loads numba.
 
-Both kernels sum a function of the pooled moments over the features,
+Those of the diagonal model sum a function of the pooled moments over the features,
 
     scatter[k] = C_i[k] + C_j[k] + w (mu_i[k] - mu_j[k])^2,    w = n_i n_j / (n_i + n_j),
 
@@ -13,6 +13,8 @@ for every group i on the left and j on the right. Two ideas bring them near the 
 
 The caller pads the left side to a multiple of ROWS and the features to a multiple of `step`. No kernel starts threads:
 they release the interpreter lock, and blocks of pairs are joblib's to distribute.
+
+The others, at the end, are passes over what a matrix product has left.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import math
 import numba
 import numpy as np
 
-ROWS, WIDTH = 4, 256
+ROWS, WIDTH, NARROW = 4, 512, 256  # tiles that the first cache holds
 _FAST = {"contract", "nsz", "arcp", "nnan", "ninf"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
@@ -106,13 +108,13 @@ def _log_products_and_kurtosis():
     @_compile
     def kernel(n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, out, kurtosis):
         d, m = mu_right.shape
-        rows = np.empty((8, WIDTH))
+        rows = np.empty((8, NARROW))
         product, total, weight, quartic = rows[0], rows[1], rows[2], rows[3]
         square_a, square_b, cross_a, cross_b = rows[4], rows[5], rows[6], rows[7]
-        bits, exponent = product.view(unsigned), np.empty(WIDTH, signed)
+        bits, exponent = product.view(unsigned), np.empty(NARROW, signed)
         for i in range(n.shape[0]):
-            for start in range(0, m, WIDTH):
-                width = min(WIDTH, m - start)
+            for start in range(0, m, NARROW):
+                width = min(NARROW, m - start)
                 stop = start + width
                 for j in range(width):
                     a = n[i] / (n[i] + n_right[start + j])
@@ -152,6 +154,44 @@ def _log_products_and_kurtosis():
                     kurtosis[i, start + j] = total[j] * (n[i] + n_right[start + j])
 
     return kernel
+
+
+@_compile
+def pooled_variance(squares, n, scatter, n_right, scatter_right, n_features):
+    """Turn squared distances of means into variances of the unions, in place."""
+    for i in range(len(n)):
+        for j in range(len(n_right)):
+            total = n[i] + n_right[j]
+            between = max(squares[i, j], 0.0) * (n[i] * n_right[j] / total)
+            squares[i, j] = (scatter[i] + scatter_right[j] + between) / (total * n_features)
+
+
+@_compile
+def gap_of_resultants(squares, n, n_right):
+    """Turn squared lengths of resultants into 1 minus squared mean resultant lengths, in place."""
+    for i in range(len(n)):
+        for j in range(len(n_right)):
+            total = n[i] + n_right[j]
+            squares[i, j] = 1.0 - min(max(squares[i, j] / (total * total), 0.0), 1.0)
+
+
+@_compile
+def piecewise_cubic(position, pieces, inverse_step):
+    """Put in the place of negative positions the values of cubic pieces on an even grid from 0 down."""
+    step = 1.0 / inverse_step
+    for i in range(position.shape[0]):
+        for j in range(position.shape[1]):
+            k = int(-position[i, j] * inverse_step)
+            x = -position[i, j] - k * step
+            position[i, j] = ((pieces[k, 0] * x + pieces[k, 1]) * x + pieces[k, 2]) * x + pieces[k, 3]
+
+
+@_compile
+def weighted_by_total(values, constant, n, n_right, factor):
+    """Add a constant and multiply by the total weight of each pair and a factor, in place."""
+    for i in range(len(n)):
+        for j in range(len(n_right)):
+            values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
 
 
 log_products = {np.dtype(precision): _log_products(precision) for precision in _LAYOUTS}

@@ -5,8 +5,8 @@
     groups --side--> Side -----------------------------------------+                          |
                                                                    OUTPUTS[output](union, left, right)
 
-A block is computed by whatever joblib backend is active and written by the caller's thread, so threads, processes and
-clusters behave alike. A pair's value does not depend on the block it falls into.
+A block is computed by whatever joblib backend is active, so threads, processes and clusters behave alike. A pair's
+value depends on the block it falls into by rounding only.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
@@ -30,6 +32,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
+_SMALL_SQUARE = 256  # of pairs, of which half is computed in vain on the diagonal
 _COMPILE_FROM = 2**26  # pairs times features: about what plain NumPy does while numba loads
 
 
@@ -60,8 +63,10 @@ class Side:
 
 
 def similarity(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
-    """Criterion of two models minus criterion of one."""
-    return left.alone + right.alone - union
+    """Criterion of two models minus criterion of one, in the place of the latter."""
+    np.subtract(left.alone, union, out=union)
+    union += right.alone
+    return union
 
 
 def distance(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
@@ -146,21 +151,14 @@ class Comparison:
         right = left if right is None else right
         result = np.empty((len(left), len(right)), dtype=dtype) if out is None else out
         precision = np.dtype(dtype) if result.size * left.statistics.n_features >= _COMPILE_FROM else None
-        step = int(np.sqrt(_count(self.likelihood.pair_nbytes(left.statistics, right.statistics, precision))))
-        blocks = [
-            (i, j)
-            for i in gen_batches(len(left), max(1, step))
-            for j in gen_batches(len(right), max(1, step))
-            if not symmetric or j.start >= i.start
-        ]
-        for i, j, block in self._run(_compare_all, left, right, blocks, output, precision):
-            block = in_precision(block, result.dtype)
-            result[i, j] = block
-            if symmetric and i != j:
-                result[j, i] = block.T
-            elif symmetric:
-                lower = np.tril_indices(len(block), -1)
-                result[i, j][lower] = block.T[lower]
+        nbytes = self.likelihood.pair_nbytes(left.statistics, right.statistics, precision)
+        step = max(1, int(np.sqrt(_count(nbytes))))
+        if symmetric:
+            blocks = list(_triangle(slice(0, len(left)), step))
+        else:
+            blocks = list(_rectangle(slice(0, len(left)), slice(0, len(right)), step))
+        store = partial(_store, result, symmetric)
+        self._run(_compare_all, left, right, blocks, output, precision, store)
         if symmetric and output != "similarity":
             np.fill_diagonal(result, 0)
         return result
@@ -170,23 +168,34 @@ class Comparison:
         result = np.empty(len(left), dtype=dtype)
         nbytes = Likelihood.pair_nbytes(self.likelihood, left.statistics, right.statistics)
         blocks = [(i, i) for i in gen_batches(len(left), _count(nbytes))]
-        for i, _, block in self._run(_compare_rows, left, right, blocks, output, None):
-            result[i] = in_precision(block, result.dtype)
+        store = partial(_store, result, False)
+        self._run(_compare_rows, left, right, blocks, output, None, store)
         return result
 
     def _run(
-        self, function: Callable, left: Side, right: Side, blocks: list, output: str, precision: np.dtype | None
-    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Blocks as they come from the workers, each of which is sent only the groups of its block."""
+        self,
+        function: Callable,
+        left: Side,
+        right: Side,
+        blocks: list[tuple[slice, slice]],
+        output: str,
+        precision: np.dtype | None,
+        store: Callable,
+    ) -> None:
+        """Compute blocks on the active backend and store them: in the worker where it shares our memory, else here."""
         comparison = replace(self, pseudo=None)
-        tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision) for i, j in blocks)
+        backend, _ = get_active_backend(prefer="threads")
+        remote = None if backend.supports_sharedmem else store
+        local = store if backend.supports_sharedmem else None
+        tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision, local) for i, j in blocks)
         sizes = [(i.stop - i.start) * (j.stop - j.start if function is _compare_all else 1) for i, j in blocks]
         # threads of matrix products inside threads of ours would only wait for each other
         limits = 1 if effective_n_jobs(self.n_jobs) > 1 else None
         with threadpool_limits(limits, user_api="blas"), _progress(self.verbose, sum(sizes)) as advance:
-            for i, j, block in _parallel(self.n_jobs)(tasks):
-                advance(block.size)
-                yield i, j, block
+            for i, j, size, block in _parallel(self.n_jobs)(tasks):
+                if remote is not None:
+                    remote(i, j, block)
+                advance(size)
 
     def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
         """Criterion of each group, or of each group united with itself."""
@@ -213,10 +222,36 @@ class Comparison:
         _raise_not_finite(f"The criterion of group {i}")
 
 
+def _rectangle(rows: slice, columns: slice, step: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of at most `step` rows and columns."""
+    for i in range(rows.start, rows.stop, step):
+        for j in range(columns.start, columns.stop, step):
+            yield slice(i, min(i + step, rows.stop)), slice(j, min(j + step, columns.stop))
+
+
+def _triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks on and above the diagonal: a square of them off it, and two smaller triangles, down to small squares."""
+    size = rows.stop - rows.start
+    if size <= min(step, _SMALL_SQUARE):
+        yield rows, rows
+        return
+    middle = rows.start + size // 2
+    yield from _rectangle(slice(rows.start, middle), slice(middle, rows.stop), step)
+    yield from _triangle(slice(rows.start, middle), step)
+    yield from _triangle(slice(middle, rows.stop), step)
+
+
 def _compare_all(
-    comparison: Comparison, left: Side, right: Side, i: slice, j: slice, output: str, precision: np.dtype | None
-) -> tuple[slice, slice, np.ndarray]:
-    """One block of all pairs."""
+    comparison: Comparison,
+    left: Side,
+    right: Side,
+    i: slice,
+    j: slice,
+    output: str,
+    precision: np.dtype | None,
+    store: Callable | None,
+) -> tuple[slice, slice, int, np.ndarray | None]:
+    """One block of all pairs, stored or returned."""
     with np.errstate(all="ignore"):
         fit = comparison.likelihood.pooled(left.statistics, right.statistics, precision)
         union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), len(right))
@@ -224,19 +259,39 @@ def _compare_all(
     if not np.isfinite(block).all():
         row, column = np.argwhere(~np.isfinite(block))[0]
         _raise_not_finite(f"The comparison of groups {i.start + row} and {j.start + column}")
-    return i, j, block
+    return i, j, block.size, store(i, j, block) if store else block
 
 
 def _compare_rows(
-    comparison: Comparison, left: Side, right: Side, i: slice, j: slice, output: str, precision: None
-) -> tuple[slice, slice, np.ndarray]:
-    """One block of pairs row by row."""
+    comparison: Comparison,
+    left: Side,
+    right: Side,
+    i: slice,
+    j: slice,
+    output: str,
+    precision: None,
+    store: Callable | None,
+) -> tuple[slice, slice, int, np.ndarray | None]:
+    """One block of pairs row by row, stored or returned."""
     with np.errstate(all="ignore"):
         fit = Fit(comparison.likelihood, comparison.likelihood.pool(left.statistics, right.statistics))
         block = OUTPUTS[output](comparison.criterion(fit, comparison.penalty_scale), left, right)
     if not np.isfinite(block).all():
         _raise_not_finite(f"The comparison in row {i.start + int(np.argmin(np.isfinite(block)))}")
-    return i, j, block
+    return i, j, block.size, store(i, j, block) if store else block
+
+
+def _store(result: np.ndarray, symmetric: bool, i: slice, j: slice, block: np.ndarray) -> None:
+    """Put a block into its place, and mirrored into the place below the diagonal; of squares on it, the upper half."""
+    block = in_precision(block, result.dtype)
+    if block.ndim == 1:
+        result[i] = block
+    elif symmetric and i == j:
+        result[i, j] = np.triu(block) + np.triu(block, 1).T
+    else:
+        result[i, j] = block
+        if symmetric:
+            result[j, i] = block.T
 
 
 def _parallel(n_jobs: int | None) -> Parallel:

@@ -51,7 +51,9 @@ class Criterion(BaseEstimator, ABC):
 
     def __call__(self, fit: Fit, penalty_scale: float = 1.0) -> np.ndarray:
         """The criterion of each group."""
-        return -2 * (self.goodness(fit) - penalty_scale * self.penalty(fit))
+        information = self.goodness(fit) - penalty_scale * self.penalty(fit)
+        information *= -2
+        return information
 
     def check(self, likelihood: Likelihood) -> None:
         """Raise unless the likelihood defines what the criterion needs."""
