@@ -185,16 +185,16 @@ class Comparison:
         """Compute blocks on the active backend and store them: in the worker where it shares our memory, else here."""
         comparison = replace(self, pseudo=None)
         backend, _ = get_active_backend(prefer="threads")
-        remote = None if backend.supports_sharedmem else store
-        local = store if backend.supports_sharedmem else None
+        shared = getattr(backend, "supports_sharedmem", False)
+        local = store if shared else None
         tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision, local) for i, j in blocks)
         sizes = [(i.stop - i.start) * (j.stop - j.start if function is _compare_all else 1) for i, j in blocks]
         # threads of matrix products inside threads of ours would only wait for each other
         limits = 1 if effective_n_jobs(self.n_jobs) > 1 else None
         with threadpool_limits(limits, user_api="blas"), _progress(self.verbose, sum(sizes)) as advance:
             for i, j, size, block in _parallel(self.n_jobs)(tasks):
-                if remote is not None:
-                    remote(i, j, block)
+                if not shared:
+                    store(i, j, block)
                 advance(size)
 
     def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
