@@ -33,7 +33,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
 _SMALL_SQUARE = 256  # of pairs, of which half is computed in vain on the diagonal
-_COMPILE_FROM = 2**26  # pairs times features: about what plain NumPy does while numba loads
+_COMPILE_FROM = 2**22  # pairs times features, below which plain NumPy answers before numba has loaded
 
 
 @dataclass(frozen=True, eq=False)
