@@ -317,11 +317,6 @@ class FullPairs(Pairs):
         return self.repair(values, wrong, "log_likelihood")
 
     @lazy
-    def tic_penalty(self) -> np.ndarray:
-        shape = len(self.left), len(self.right)
-        return self.repair(np.empty(shape), np.ones(shape, dtype=bool), "tic_penalty")
-
-    @lazy
     def log_evidence(self) -> np.ndarray:
         """In coordinates where the prior's scatter is the identity, with the prior mean as `kappa` more vectors."""
         prior: Any = self.likelihood.prior

@@ -17,7 +17,7 @@ import sklearn
 from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, VonMisesFisher, _pairwise
+from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, NormalGamma, VonMisesFisher, _pairwise
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
@@ -92,6 +92,15 @@ def test_products_cover_scatters_from_1e_minus_300_to_1e300(compiled):
         scales = np.geomspace(low, high, 6)
         X = Groups.from_list([rng.normal(size=(4, 3)) * scale for scale in scales])
         assert_same_matrix(ModelComparisonSimilarity(reg_covar=0), X)
+
+
+@pytest.mark.parametrize("criterion", ["tic", "bayes"])
+def test_other_criteria_fall_back_to_single_pairs_too(criterion, compiled):
+    rng = np.random.default_rng(0)
+    low, high = (1e-30, 1e30) if criterion == "tic" else (1e-150, 1e149)
+    X = Groups.from_list([rng.normal(size=(4, 3)) * scale for scale in np.geomspace(low, high, 6)])
+    prior = NormalGamma(mean=0, kappa=1, alpha=2, beta=1e-300)
+    assert_same_matrix(ModelComparisonSimilarity(DiagonalGaussian(prior), criterion, reg_covar=0), X)
 
 
 def test_single_precision_kernel(compiled, make_groups):
