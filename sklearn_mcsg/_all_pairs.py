@@ -10,7 +10,8 @@ Each class is a `Fit` to the union of every group on the left with every group o
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn_mcsg.groups import Groups
 _LOG_2PI = np.log(2 * np.pi)
 _EPS = np.finfo(np.float64).eps
 _NODES = 1024.0  # of the tables, a unit
+_PROJECTIONS = 2**19  # of vectors on means at a time
 PAIR_NBYTES = 32  # blocks large enough to forget the preparation of both sides
 
 
@@ -55,9 +57,16 @@ class Pairs(Fit):
 
 
 def product_nbytes(left: Any, right: Any) -> int:
-    """Bytes a pair for a matrix product and a few passes over the block."""
-    vectors = sum(int(part.rows.sizes.max(initial=0)) for part in (*left.parts, *right.parts))
-    return 128 + 64 * vectors
+    """Bytes a pair for a matrix product and a few passes over the block, more of them for the TIC."""
+    return 256 if left.parts else 128
+
+
+def _sum_over_vectors(function: Callable, rows: Groups, near: Any, far: Any) -> np.ndarray:
+    """Two sums over the vectors of each near group, for each far group, from projections of a bounded size."""
+    sums = np.zeros((2, len(near), len(far)))
+    for owners, piece in rows.pieces(max(1, _PROJECTIONS // len(far))):
+        sums[:, owners] += function(piece, near[owners], far, owners)
+    return sums
 
 
 def _of_total(function: Any, n: np.ndarray, m: np.ndarray) -> np.ndarray:
@@ -100,25 +109,25 @@ class DiagonalPairs(Pairs):
 
     @lazy
     def _sums(self) -> tuple[np.ndarray, ...]:
-        """Log scatters and, where fourth moments are kept, kurtoses: summed over features, noise included."""
+        """Log variances and, where fourth moments are kept, kurtoses: summed over features, noise included."""
 
         def noisy(s: Any) -> tuple[np.ndarray, ...]:
             n, eps = s.n[:, None], s.reg_covar
             fourth = () if s.m4 is None else (s.m3, s.m4 + 6 * eps * s.m2 + 3 * eps**2 * n)
             return s.n, s.mean, s.m2 + n * eps, *fourth
 
-        return _sum_over_features(noisy(self.left), noisy(self.right), self.precision)
+        return _sum_over_features(noisy(self.left), noisy(self.right), self.precision, self.left.n_features)
 
     @lazy
     def log_likelihood(self) -> np.ndarray:
         if not self._sums:
             return self._one_by_one("log_likelihood")
-        d = self.left.n_features
+        from sklearn_mcsg import _kernels
+
         sums, unscaled, *_ = self._sums
-        constant = d * (_LOG_2PI + 1) - unscaled
-        values = (-0.5 * self.n) * sums
-        values += _of_total(lambda n: -0.5 * n * (constant - d * np.log(n)), self.left.n, self.right.n)
-        return values
+        constant = self.left.n_features * (_LOG_2PI + 1) - unscaled
+        _kernels.weighted_by_total(sums, constant, self.left.n, self.right.n, -0.5)
+        return sums
 
     @lazy
     def tic_penalty(self) -> np.ndarray:
@@ -141,11 +150,12 @@ class DiagonalPairs(Pairs):
         return self.repair(np.empty(shape), np.ones(shape, dtype=bool), quantity)
 
 
-def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[Any, ...]:
+def _sum_over_features(left: tuple, right: tuple, precision: np.dtype, times: int = 0) -> tuple[Any, ...]:
     """Hand (weights, means, scatters and, if any, third and fourth moments) to a kernel.
 
     Each feature is scaled by a power of two so that its pooled scatters lie around 1. Returns the log scatters, what
-    that scaling has added to them, and the kurtoses; nothing when the scatters spread too widely even so.
+    that scaling has added to them, and the kurtoses; nothing when the scatters spread too widely even so. Log scatters
+    are less `times` the log total weight: with `times` the number of features, they are log variances.
     """
     from sklearn_mcsg import _kernels  # loads numba
 
@@ -189,8 +199,8 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype) -> tuple[
         return arrays
 
     count = len(left[0])
-    arguments: Any = *prepared(left, 1, transposed=False), *prepared(right, 0, transposed=True), step
-    out = np.empty((len(arguments[0]), len(right[0])), precision)
+    arguments: Any = *prepared(left, 1, transposed=False), *prepared(right, 0, transposed=True), step, times
+    out = np.empty((len(arguments[0]), len(right[0])))
     unscaled = 2 * np.log(2) * scale.sum()
     if not fourth:
         _kernels.log_products[precision](*arguments, out)
@@ -227,7 +237,8 @@ class SphericalPairs(Pairs):
         for near, far, turn in ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose)):
             for part in near.parts:
                 noise = near.reg_covar + (part.noise or 0.0)
-                second, quartic = (turn(x) for x in _distances_to_pooled_mean(part.rows, near, far))
+                sums = _sum_over_vectors(_distances_to_pooled_mean, part.rows, near, far)
+                second, quartic = turn(sums[0]), turn(sums[1])
                 weight = turn(part.rows.totals[:, None])
                 fourth = fourth + quartic + 2 * d * noise * second + weight * (d * noise) ** 2
                 mixed = mixed + d * weight * noise**2 + 2 * noise * second
@@ -279,7 +290,7 @@ def _outer_squares(x: np.ndarray, p: np.ndarray, y: np.ndarray, q: np.ndarray, f
     return np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([factor * y, np.ones_like(q), q]).T
 
 
-def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any) -> tuple[np.ndarray, np.ndarray]:
+def _distances_to_pooled_mean(rows: Groups, near: Any, far: Any, _: slice) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
 
     With y = x minus the near group's mean and the union's mean at g delta from it,
@@ -412,21 +423,29 @@ class DirectionPairs(Pairs):
 
     @lazy
     def tic_penalty(self) -> np.ndarray:
-        d, length = self.left.n_features, np.sqrt(1 - self._gap)
-        along, across = np.zeros(length.shape), np.zeros(length.shape)
+        along, across = np.zeros((2, len(self.left), len(self.right)))
         for near, far, turn in ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose)):
             for rows, cloud in self.likelihood.clouds(near):
-                unit = self.likelihood.directions(rows)
-                own = rows.spread(near.n) * (unit * rows.spread(near.mean)).sum(axis=1)
-                t = unit @ (far.n[:, None] * far.mean).T
-                t += own[:, None]
-                resultant = turn(self.n * length)
-                t /= rows.spread(np.where(resultant > 0, resultant, 1))
-                rest = (1 - t) * (1 + t)
-                error = cloud.length * t - rows.spread(turn(length))
-                along += turn(rows.sum(error**2 + cloud.transverse * rest + cloud.axial * t**2))
-                across += turn(rows.sum((1 - d * cloud.transverse) * rest + (d - 1) * cloud.transverse))
+                spread = partial(self._spread, cloud, turn(np.sqrt(1 - self._gap)))
+                sums = _sum_over_vectors(spread, rows, near, far)
+                along += turn(sums[0])
+                across += turn(sums[1])
         return (along / np.exp(self._lookup("log_slope")) + np.exp(self._lookup("log_ratio")) * across) / self.n
+
+    def _spread(
+        self, cloud: Any, length: np.ndarray, rows: Groups, near: Any, far: Any, owners: slice
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over vectors of the squared error along the resultant and of the square across it."""
+        d, length = near.n_features, length[owners]
+        unit = self.likelihood.directions(rows)
+        t = unit @ (far.n[:, None] * far.mean).T
+        t += (rows.spread(near.n) * (unit * rows.spread(near.mean)).sum(axis=1))[:, None]
+        resultant = (near.n[:, None] + far.n) * length
+        t /= rows.spread(np.where(resultant > 0, resultant, 1))
+        rest = (1 - t) * (1 + t)
+        error = cloud.length * t - rows.spread(length)
+        along = rows.sum(error**2 + cloud.transverse * rest + cloud.axial * t**2)
+        return along, rows.sum((1 - d * cloud.transverse) * rest + (d - 1) * cloud.transverse)
 
 
 @cache

@@ -4,12 +4,14 @@ Those of the diagonal model sum a function of the pooled moments over the featur
 
     scatter[k] = C_i[k] + C_j[k] + w (mu_i[k] - mu_j[k])^2,    w = n_i n_j / (n_i + n_j),
 
-for every group i on the left and j on the right. Two ideas bring them near the speed of a matrix product:
+for every group i on the left and j on the right. Three ideas bring them near the speed of a matrix product:
 
 1. One logarithm a pair. The scatters are multiplied, and every few features the exponent bits of the running product
    move into an integer, so that it can neither overflow nor underflow. The caller scales the features to make sure.
-2. Tiles of ROWS groups on the left against WIDTH on the right, which is stored feature by feature: the inner loop is
-   one vectorised sweep over memory that stays in the first cache, and two features share each load of the product.
+2. Sweeps over memory. The right side is stored feature by feature, so that the inner loop runs over WIDTH groups of it
+   in vector instructions, for four groups on the left at a time where registers allow.
+3. Tiles of TILE groups on the left against WIDTH on the right: a few features of the right side stay in the near
+   caches for all of them.
 
 The caller pads the left side to a multiple of ROWS and the features to a multiple of `step`. No kernel starts threads:
 they release the interpreter lock, and blocks of pairs are joblib's to distribute.
@@ -24,12 +26,14 @@ import math
 import numba
 import numpy as np
 
-ROWS, WIDTH, NARROW = 4, 512, 256  # tiles that the first cache holds
+ROWS, TILE, WIDTH = 4, 32, 256
+_NARROW_TILE = 8  # of the kernel that keeps more numbers a pair
 _FAST = {"contract", "nsz", "arcp", "nnan", "ninf"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
     np.float32: (np.uint32, np.int32, 23, 127),
 }
+_SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
 def _compile(function):
@@ -41,119 +45,151 @@ def _compile(function):
         return numba.njit(function, **options)
 
 
-def _log_products(dtype):
-    """Compile the sum of log scatters for a precision."""
+def _take_exponents(dtype):
+    """Compile the step that brings positive numbers into [1, 2) and adds their exponents to integers."""
     unsigned, signed, fraction_bits, bias = _LAYOUTS[dtype]
     shift, fraction = unsigned(fraction_bits), unsigned((1 << fraction_bits) - 1)
-    one, bias, log_2 = unsigned(bias << fraction_bits), signed(bias), math.log(2.0)
+    one, bias = unsigned(bias << fraction_bits), signed(bias)
 
     @_compile
-    def kernel(n, mu, scatter, n_right, mu_right, scatter_right, step, out):
+    def take_exponents(numbers, exponents):
+        bits = numbers.view(unsigned)
+        for j in range(len(bits)):
+            b = bits[j]
+            exponents[j] += signed(b >> shift) - bias
+            bits[j] = (b & fraction) | one
+
+    return take_exponents
+
+
+take_exponents_64, take_exponents_32 = _take_exponents(np.float64), _take_exponents(np.float32)
+
+
+@_compile
+def add_logarithms(numbers, exponents, factor, out):
+    """Add factor times the logarithm of each number in [1, 2) times two to its exponent.
+
+    The series of the inverse hyperbolic tangent around the square root of 2: vector instructions, no branches.
+    """
+    for j in range(len(out)):
+        x = np.float64(numbers[j])
+        s = (x - _SQRT_2) / (x + _SQRT_2)
+        z = s * s
+        y = z * (z * (z * (z * (z / 21 + 1 / 19) + 1 / 17) + 1 / 15) + 1 / 13) + 1 / 11
+        y = z * (z * (z * (z * (z * y + 1 / 9) + 1 / 7) + 1 / 5) + 1 / 3)
+        out[j] += factor * (2 * s + 2 * s * y + (exponents[j] + 0.5) * _LOG_2)
+
+
+@_compile
+def _subtract_log_total(n, n_right, times, total, exponents, out):
+    """Subtract a multiple of the logarithm of the total weight from each pair of one group with some others."""
+    for j in range(len(n_right)):
+        total[j] = n + n_right[j]
+        exponents[j] = 0
+    take_exponents_64(total, exponents)
+    add_logarithms(total, exponents, -times, out)
+
+
+def _log_products(dtype, take_exponents):
+    """Compile the sum of log scatters, less a multiple of the log total weight, for a precision."""
+    signed = _LAYOUTS[dtype][1]
+
+    @_compile
+    def kernel(n, mu, scatter, n_right, mu_right, scatter_right, step, times, out):
         d, m = mu_right.shape
-        product = np.empty((ROWS, WIDTH), dtype)
-        bits = product.view(unsigned)
-        exponent = np.empty((ROWS, WIDTH), signed)
-        weight = np.empty((ROWS, WIDTH), dtype)
-        p0, p1, p2, p3 = product[0], product[1], product[2], product[3]
-        w0, w1, w2, w3 = weight[0], weight[1], weight[2], weight[3]
-        for i in range(0, n.shape[0], ROWS):
+        product, weight = np.empty((TILE, WIDTH), dtype), np.empty((TILE, WIDTH), dtype)
+        exponent = np.empty((TILE, WIDTH), signed)
+        total, total_exponent = np.empty(WIDTH), np.empty(WIDTH, np.int64)
+        for top in range(0, n.shape[0], TILE):
+            height = min(TILE, n.shape[0] - top)
             for start in range(0, m, WIDTH):
                 width = min(WIDTH, m - start)
-                for r in range(ROWS):
+                stop = start + width
+                for r in range(height):
                     for j in range(width):
                         other = n_right[start + j]
-                        weight[r, j] = n[i + r] * other / (n[i + r] + other)
+                        weight[r, j] = n[top + r] * other / (n[top + r] + other)
                         product[r, j] = 1
                         exponent[r, j] = 0
                 for k0 in range(0, d, step):
-                    for k in range(k0, k0 + step, 2):
-                        mu_a, mu_b = mu_right[k, start : start + width], mu_right[k + 1, start : start + width]
-                        sc_a, sc_b = (
-                            scatter_right[k, start : start + width],
-                            scatter_right[k + 1, start : start + width],
-                        )
-                        m0a, m1a, m2a, m3a = mu[i, k], mu[i + 1, k], mu[i + 2, k], mu[i + 3, k]
-                        m0b, m1b, m2b, m3b = mu[i, k + 1], mu[i + 1, k + 1], mu[i + 2, k + 1], mu[i + 3, k + 1]
-                        s0a, s1a, s2a, s3a = scatter[i, k], scatter[i + 1, k], scatter[i + 2, k], scatter[i + 3, k]
-                        s0b, s1b = scatter[i, k + 1], scatter[i + 1, k + 1]
-                        s2b, s3b = scatter[i + 2, k + 1], scatter[i + 3, k + 1]
-                        for j in range(width):
-                            x, y, u, v = mu_a[j], mu_b[j], sc_a[j], sc_b[j]
-                            p0[j] *= (u + s0a + w0[j] * (x - m0a) ** 2) * (v + s0b + w0[j] * (y - m0b) ** 2)
-                            p1[j] *= (u + s1a + w1[j] * (x - m1a) ** 2) * (v + s1b + w1[j] * (y - m1b) ** 2)
-                            p2[j] *= (u + s2a + w2[j] * (x - m2a) ** 2) * (v + s2b + w2[j] * (y - m2b) ** 2)
-                            p3[j] *= (u + s3a + w3[j] * (x - m3a) ** 2) * (v + s3b + w3[j] * (y - m3b) ** 2)
-                    for r in range(ROWS):
-                        for j in range(width):
-                            b = bits[r, j]
-                            exponent[r, j] += signed(b >> shift) - bias
-                            bits[r, j] = (b & fraction) | one
-                for r in range(ROWS):
-                    for j in range(width):
-                        out[i + r, start + j] = math.log(product[r, j]) + exponent[r, j] * log_2
+                    for r in range(0, height, ROWS):
+                        i = top + r
+                        p0, p1, p2, p3 = product[r], product[r + 1], product[r + 2], product[r + 3]
+                        w0, w1, w2, w3 = weight[r], weight[r + 1], weight[r + 2], weight[r + 3]
+                        for k in range(k0, k0 + step, 2):
+                            mu_a, mu_b = mu_right[k, start:stop], mu_right[k + 1, start:stop]
+                            sc_a, sc_b = scatter_right[k, start:stop], scatter_right[k + 1, start:stop]
+                            m0a, m1a, m2a, m3a = mu[i, k], mu[i + 1, k], mu[i + 2, k], mu[i + 3, k]
+                            m0b, m1b, m2b, m3b = mu[i, k + 1], mu[i + 1, k + 1], mu[i + 2, k + 1], mu[i + 3, k + 1]
+                            s0a, s1a, s2a, s3a = scatter[i, k], scatter[i + 1, k], scatter[i + 2, k], scatter[i + 3, k]
+                            s0b, s1b = scatter[i, k + 1], scatter[i + 1, k + 1]
+                            s2b, s3b = scatter[i + 2, k + 1], scatter[i + 3, k + 1]
+                            for j in range(width):
+                                x, y, u, v = mu_a[j], mu_b[j], sc_a[j], sc_b[j]
+                                p0[j] *= (u + s0a + w0[j] * (x - m0a) ** 2) * (v + s0b + w0[j] * (y - m0b) ** 2)
+                                p1[j] *= (u + s1a + w1[j] * (x - m1a) ** 2) * (v + s1b + w1[j] * (y - m1b) ** 2)
+                                p2[j] *= (u + s2a + w2[j] * (x - m2a) ** 2) * (v + s2b + w2[j] * (y - m2b) ** 2)
+                                p3[j] *= (u + s3a + w3[j] * (x - m3a) ** 2) * (v + s3b + w3[j] * (y - m3b) ** 2)
+                        for q in range(r, r + ROWS):
+                            take_exponents(product[q, :width], exponent[q])
+                for r in range(height):
+                    row = out[top + r, start:stop]
+                    row[:] = 0
+                    add_logarithms(product[r], exponent[r], 1.0, row)
+                    _subtract_log_total(n[top + r], n_right[start:stop], times, total[:width], total_exponent, row)
 
     return kernel
 
 
-def _log_products_and_kurtosis():
-    """Compile the sums of log scatters and of fourth moments over squared scatters, in double precision.
+@_compile
+def log_products_and_kurtosis(
+    n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, times, out, kurtosis
+):
+    """Sum log scatters, less a multiple of the log total weight, and fourth moments over squared scatters.
 
-    The pooled fourth moment is Pebay's, with a and b the shares of the two groups in the total weight. Two features
-    share one division.
+    The pooled fourth moment is Pebay's, with a and b the shares of the two groups in the total weight.
     """
-    unsigned, signed, fraction_bits, bias = _LAYOUTS[np.float64]
-    shift, fraction = unsigned(fraction_bits), unsigned((1 << fraction_bits) - 1)
-    one, log_2 = unsigned(bias << fraction_bits), math.log(2.0)
-
-    @_compile
-    def kernel(n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, out, kurtosis):
-        d, m = mu_right.shape
-        rows = np.empty((8, NARROW))
-        product, total, weight, quartic = rows[0], rows[1], rows[2], rows[3]
-        square_a, square_b, cross_a, cross_b = rows[4], rows[5], rows[6], rows[7]
-        bits, exponent = product.view(unsigned), np.empty(NARROW, signed)
-        for i in range(n.shape[0]):
-            for start in range(0, m, NARROW):
-                width = min(NARROW, m - start)
-                stop = start + width
+    d, m = mu_right.shape
+    state, exponent = np.empty((_NARROW_TILE, 8, WIDTH)), np.empty((_NARROW_TILE, WIDTH), np.int64)
+    for top in range(0, n.shape[0], _NARROW_TILE):
+        height = min(_NARROW_TILE, n.shape[0] - top)
+        for start in range(0, m, WIDTH):
+            width = min(WIDTH, m - start)
+            stop = start + width
+            for r in range(height):
                 for j in range(width):
-                    a = n[i] / (n[i] + n_right[start + j])
+                    a = n[top + r] / (n[top + r] + n_right[start + j])
                     b = 1 - a
-                    weight[j] = a * n_right[start + j]
-                    quartic[j] = weight[j] * (1 - 3 * a * b)
-                    square_a[j], square_b[j], cross_a[j], cross_b[j] = 6 * a * a, 6 * b * b, 4 * a, 4 * b
-                    product[j], total[j], exponent[j] = 1, 0, 0
-                for k0 in range(0, d, step):
-                    for k in range(k0, k0 + step, 2):
-                        mu_0, mu_1 = mu_right[k, start:stop], mu_right[k + 1, start:stop]
-                        p_0, p_1 = m2_right[k, start:stop], m2_right[k + 1, start:stop]
-                        q_0, q_1 = m3_right[k, start:stop], m3_right[k + 1, start:stop]
-                        r_0, r_1 = m4_right[k, start:stop], m4_right[k + 1, start:stop]
-                        c0, c1, p0, p1 = mu[i, k], mu[i, k + 1], m2[i, k], m2[i, k + 1]
-                        q0, q1, r0, r1 = m3[i, k], m3[i, k + 1], m4[i, k], m4[i, k + 1]
+                    w = a * n_right[start + j]
+                    state[r, 0, j], state[r, 1, j], exponent[r, j] = 1, 0, 0
+                    state[r, 2, j], state[r, 3, j] = w, w * (1 - 3 * a * b)
+                    state[r, 4, j], state[r, 5, j], state[r, 6, j], state[r, 7, j] = 6 * a * a, 6 * b * b, 4 * a, 4 * b
+            for k0 in range(0, d, step):
+                for r in range(height):
+                    product, total, weight, quartic = state[r, 0], state[r, 1], state[r, 2], state[r, 3]
+                    square_a, square_b, cross_a, cross_b = state[r, 4], state[r, 5], state[r, 6], state[r, 7]
+                    for k in range(k0, k0 + step):
+                        mean, c2 = mu_right[k, start:stop], m2_right[k, start:stop]
+                        c3, c4 = m3_right[k, start:stop], m4_right[k, start:stop]
+                        centre, b2, b3, b4 = mu[top + r, k], m2[top + r, k], m3[top + r, k], m4[top + r, k]
                         for j in range(width):
-                            e = mu_0[j] - c0
+                            e = mean[j] - centre
                             e2 = e * e
-                            s = p_0[j] + p0 + weight[j] * e2
-                            f = r_0[j] + r0 + e2 * (quartic[j] * e2 + square_a[j] * p_0[j] + square_b[j] * p0)
-                            f += e * (cross_a[j] * q_0[j] - cross_b[j] * q0)
-                            h = mu_1[j] - c1
-                            h2 = h * h
-                            t = p_1[j] + p1 + weight[j] * h2
-                            g = r_1[j] + r1 + h2 * (quartic[j] * h2 + square_a[j] * p_1[j] + square_b[j] * p1)
-                            g += h * (cross_a[j] * q_1[j] - cross_b[j] * q1)
-                            both = s * t
-                            product[j] *= both
-                            total[j] += (f * t * t + g * s * s) / (both * both)
-                    for j in range(width):
-                        b64 = bits[j]
-                        exponent[j] += signed(b64 >> shift) - bias
-                        bits[j] = (b64 & fraction) | one
+                            scatter = c2[j] + b2 + weight[j] * e2
+                            fourth = c4[j] + b4 + e2 * (quartic[j] * e2 + square_a[j] * c2[j] + square_b[j] * b2)
+                            fourth += e * (cross_a[j] * c3[j] - cross_b[j] * b3)
+                            inverse = 1 / scatter
+                            product[j] *= scatter
+                            total[j] += fourth * inverse * inverse
+                    take_exponents_64(product[:width], exponent[r])
+            for r in range(height):
+                row = out[top + r, start:stop]
+                row[:] = 0
+                add_logarithms(state[r, 0], exponent[r], 1.0, row)
                 for j in range(width):
-                    out[i, start + j] = math.log(product[j]) + exponent[j] * log_2
-                    kurtosis[i, start + j] = total[j] * (n[i] + n_right[start + j])
-
-    return kernel
+                    kurtosis[top + r, start + j] = state[r, 1, j] * (n[top + r] + n_right[start + j])
+                    exponent[r, j] = 0
+                _subtract_log_total(n[top + r], n_right[start:stop], times, state[r, 2, :width], exponent[r], row)
 
 
 @_compile
@@ -194,5 +230,7 @@ def weighted_by_total(values, constant, n, n_right, factor):
             values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
 
 
-log_products = {np.dtype(precision): _log_products(precision) for precision in _LAYOUTS}
-log_products_and_kurtosis = _log_products_and_kurtosis()
+log_products = {
+    np.dtype(np.float64): _log_products(np.float64, take_exponents_64),
+    np.dtype(np.float32): _log_products(np.float32, take_exponents_32),
+}

@@ -158,7 +158,7 @@ class Comparison:
         else:
             blocks = list(_rectangle(slice(0, len(left)), slice(0, len(right)), step))
         store = partial(_store, result, symmetric)
-        self._run(_compare_all, left, right, blocks, output, precision, store)
+        self._run(left, right, blocks, output, precision, store)
         if symmetric and output != "similarity":
             np.fill_diagonal(result, 0)
         return result
@@ -169,26 +169,28 @@ class Comparison:
         nbytes = Likelihood.pair_nbytes(self.likelihood, left.statistics, right.statistics)
         blocks = [(i, i) for i in gen_batches(len(left), _count(nbytes))]
         store = partial(_store, result, False)
-        self._run(_compare_rows, left, right, blocks, output, None, store)
+        self._run(left, right, blocks, output, None, store, rows=True)
         return result
 
     def _run(
         self,
-        function: Callable,
         left: Side,
         right: Side,
         blocks: list[tuple[slice, slice]],
         output: str,
         precision: np.dtype | None,
         store: Callable,
+        rows: bool = False,
     ) -> None:
         """Compute blocks on the active backend and store them: in the worker where it shares our memory, else here."""
         comparison = replace(self, pseudo=None)
         backend, _ = get_active_backend(prefer="threads")
         shared = getattr(backend, "supports_sharedmem", False)
         local = store if shared else None
-        tasks = (delayed(function)(comparison, left[i], right[j], i, j, output, precision, local) for i, j in blocks)
-        sizes = [(i.stop - i.start) * (j.stop - j.start if function is _compare_all else 1) for i, j in blocks]
+        tasks = (
+            delayed(_compare)(comparison, left[i], right[j], i, j, output, precision, rows, local) for i, j in blocks
+        )
+        sizes = [(i.stop - i.start) * (1 if rows else j.stop - j.start) for i, j in blocks]
         # threads of matrix products inside threads of ours would only wait for each other
         limits = 1 if effective_n_jobs(self.n_jobs) > 1 else None
         with threadpool_limits(limits, user_api="blas"), _progress(self.verbose, sum(sizes)) as advance:
@@ -241,7 +243,7 @@ def _triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
     yield from _triangle(slice(middle, rows.stop), step)
 
 
-def _compare_all(
+def _compare(
     comparison: Comparison,
     left: Side,
     right: Side,
@@ -249,35 +251,23 @@ def _compare_all(
     j: slice,
     output: str,
     precision: np.dtype | None,
+    rows: bool,
     store: Callable | None,
 ) -> tuple[slice, slice, int, np.ndarray | None]:
-    """One block of all pairs, stored or returned."""
+    """One block of all pairs, or of pairs row by row: stored, or returned."""
+    likelihood = comparison.likelihood
     with np.errstate(all="ignore"):
-        fit = comparison.likelihood.pooled(left.statistics, right.statistics, precision)
-        union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), len(right))
-        block = OUTPUTS[output](union, left.as_column(), right)
+        if rows:
+            fit = Fit(likelihood, likelihood.pool(left.statistics, right.statistics))
+            block = OUTPUTS[output](comparison.criterion(fit, comparison.penalty_scale), left, right)
+        else:
+            fit = likelihood.pooled(left.statistics, right.statistics, precision)
+            union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), len(right))
+            block = OUTPUTS[output](union, left.as_column(), right)
     if not np.isfinite(block).all():
-        row, column = np.argwhere(~np.isfinite(block))[0]
-        _raise_not_finite(f"The comparison of groups {i.start + row} and {j.start + column}")
-    return i, j, block.size, store(i, j, block) if store else block
-
-
-def _compare_rows(
-    comparison: Comparison,
-    left: Side,
-    right: Side,
-    i: slice,
-    j: slice,
-    output: str,
-    precision: None,
-    store: Callable | None,
-) -> tuple[slice, slice, int, np.ndarray | None]:
-    """One block of pairs row by row, stored or returned."""
-    with np.errstate(all="ignore"):
-        fit = Fit(comparison.likelihood, comparison.likelihood.pool(left.statistics, right.statistics))
-        block = OUTPUTS[output](comparison.criterion(fit, comparison.penalty_scale), left, right)
-    if not np.isfinite(block).all():
-        _raise_not_finite(f"The comparison in row {i.start + int(np.argmin(np.isfinite(block)))}")
+        row, *column = np.argwhere(~np.isfinite(block))[0]
+        which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
+        _raise_not_finite(f"The comparison {which}")
     return i, j, block.size, store(i, j, block) if store else block
 
 

@@ -106,8 +106,13 @@ def _row_nbytes(value: Any) -> int:
 
 def by_blocks(groups: Groups, function: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
     """Apply a function to blocks of groups that fit into the working memory and join what it returns."""
-    results = [function(groups[block]) for block in groups.blocks()]
-    return tuple(np.concatenate(column) for column in zip(*results, strict=True))
+    joined: tuple[np.ndarray, ...] = ()
+    for block in groups.blocks():
+        parts = function(groups[block])
+        joined = joined or tuple(np.empty((len(groups), *part.shape[1:])) for part in parts)
+        for whole, part in zip(joined, parts, strict=True):
+            whole[block] = part
+    return joined
 
 
 def mean_of(groups: Groups, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

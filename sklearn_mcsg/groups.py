@@ -23,6 +23,8 @@ from sklearn_mcsg._checks import check_group, check_indices, check_numeric, chec
 
 __all__ = ["Groups", "validate_groups"]
 
+_CACHE_BYTES = 2**22  # beyond, passes over vectors wait for memory
+
 
 class Groups:
     """A ragged collection of groups of vectors, packed and weighted.
@@ -275,8 +277,8 @@ class Groups:
         return self._trusted(self.vectors, offsets, self._row_indices()[kept], self.weights[kept])
 
     def blocks(self, copies: int = 4) -> Iterator[slice]:
-        """Slices of whole groups whose float64 vectors fit `copies` times into the working memory."""
-        budget = get_config()["working_memory"] * 2**20
+        """Slices of whole groups whose float64 vectors fit `copies` times into the working memory, and into caches."""
+        budget = min(get_config()["working_memory"] * 2**20, _CACHE_BYTES)
         rows = max(1, int(budget // (8 * copies * max(1, self.n_features))))
         start = 0
         while start < len(self):
@@ -284,6 +286,19 @@ class Groups:
             stop = min(max(stop, start + 1), len(self))
             yield slice(start, stop)
             start = stop
+
+    def pieces(self, n_rows: int) -> Iterator[tuple[slice, Groups]]:
+        """Collections of at most `n_rows` vectors, with the groups they belong to: large groups come in parts."""
+        for start in range(0, self.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self.n_rows))
+            first = self.group_of(start)
+            last = int(np.searchsorted(self.offsets, rows.stop))
+            offsets = np.clip(self.offsets[first : last + 1], rows.start, rows.stop) - rows.start
+            weights = None if self.weights is None else self.weights[rows]
+            vectors, indices = (
+                (self.vectors[rows], None) if self.indices is None else (self.vectors, self.indices[rows])
+            )
+            yield slice(first, last), self._trusted(vectors, offsets, indices, weights)
 
     def rows(self) -> np.ndarray:
         """All vectors in float64, group after group."""

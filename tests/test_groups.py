@@ -251,3 +251,17 @@ def test_from_list_names_the_group_with_wrong_weights():
         Groups.from_list(ARRAYS, weights=[[1, 1, 1], [1, 1], [1, 1]])
     with pytest.raises(ValueError, match="one array per group: got 1 for 3 groups"):
         Groups.from_list(ARRAYS, weights=[[1, 1, 1]])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 100])
+def test_pieces_hold_every_vector_once(shared, n_rows):
+    rng = np.random.default_rng(0)
+    sizes = [0, 2, 0, 7, 1, 0]
+    indices = rng.integers(0, 10, sum(sizes)) if shared else None
+    groups = Groups(rng.normal(size=(10, 3)), np.cumsum([0, *sizes]), indices=indices, weights=rng.random(10))
+    total = np.zeros((len(groups), 3))
+    for owners, piece in groups.pieces(n_rows):
+        assert piece.n_rows <= n_rows
+        total[owners] += piece.sum(piece.rows())
+    np.testing.assert_allclose(total, groups.sum(groups.rows()), rtol=1e-13)
