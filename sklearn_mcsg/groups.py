@@ -236,7 +236,7 @@ class Groups:
         """One group's vectors for an integer, a collection for a slice, integers or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
-        if isinstance(key, numbers.Integral):
+        if isinstance(key, numbers.Integral) and not isinstance(key, bool):
             start, stop = self._bounds(key)
             return self.vectors[start:stop] if self.indices is None else self.vectors[self.indices[start:stop]]
         if isinstance(key, slice) and key.indices(len(self))[2] == 1:

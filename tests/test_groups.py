@@ -265,3 +265,8 @@ def test_pieces_hold_every_vector_once(shared, n_rows):
         assert piece.n_rows <= n_rows
         total[owners] += piece.sum(piece.rows())
     np.testing.assert_allclose(total, groups.sum(groups.rows()), rtol=1e-13)
+
+
+def test_true_is_no_index():
+    with pytest.raises(IndexError, match="integer, a slice"):
+        Groups.from_list([[[0.0]], [[1.0]]])[True]
