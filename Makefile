@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench doc dist clean
+.PHONY: demo test lint bench paper doc dist clean
 
 demo: .venv/core
 	$(BIN)/python doc/examples/demo.py
@@ -17,6 +17,12 @@ lint: .venv/lint
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
+
+# make paper DATA=folder: sentences, vectors and counts laid out as the head of benchmarks/paper.py says
+paper: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
+	$(BIN)/python benchmarks/paper.py --data $(DATA)
+	$(BIN)/python benchmarks/grouping.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
@@ -43,7 +49,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,wmd,plot]"
 	@touch $@
 
 .venv/lint: .venv/core

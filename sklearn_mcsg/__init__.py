@@ -5,6 +5,8 @@ similarity of two groups says whether one model generated both, or two.
 """
 
 from sklearn_mcsg._version import __version__
+from sklearn_mcsg._word_vectors import load_word_vectors
+from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
 from sklearn_mcsg.criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import (
@@ -17,29 +19,38 @@ from sklearn_mcsg.likelihoods import (
     Statistics,
     VonMisesFisher,
 )
+from sklearn_mcsg.pairs import PairSimilarity
 from sklearn_mcsg.priors import NormalGamma, NormalWishart
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, model_comparison_similarity
+from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
 
 __all__ = [
     "AIC",
     "BIC",
     "CRITERIA",
     "LIKELIHOODS",
+    "SIF",
     "TIC",
     "BayesFactor",
     "Criterion",
     "DiagonalGaussian",
+    "EmbeddingVectorizer",
     "Fit",
     "FullGaussian",
     "Groups",
     "Likelihood",
+    "MeanVector",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
+    "PairSimilarity",
     "SphericalGaussian",
     "Statistics",
     "VonMisesFisher",
+    "WordMoversDistance",
     "__version__",
+    "load_word_vectors",
+    "make_text_similarity",
     "model_comparison_similarity",
     "validate_groups",
 ]

@@ -1,13 +1,14 @@
-"""From parameters and a corpus to prepared sides of a comparison: the state behind the public estimator."""
+"""What estimators over groups share, and the state behind the model comparison."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Self
 
 import joblib
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
@@ -18,15 +19,89 @@ from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 
-class ComparisonEstimator(BaseEstimator):
+class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator whose samples are groups and whose `transform` compares them with the fitted ones."""
+
+    output: str
+    n_groups_: int
+    _outputs: Collection[str]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, one for each fitted group.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only used to validate feature names with those seen in `fit`; the name of a single column that holds
+            groups of several features is accepted, too.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
+        return super().get_feature_names_out(None if column_of_groups else input_features)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_groups_
+
+    def _choose_output(self, output: str | None) -> str:
+        output = self.output if output is None else output
+        if output not in self._outputs:
+            raise ValueError(f"output must be one of {sorted(self._outputs)}, got {output!r}.")
+        return output
+
+    def _check_groups(self, X: Any, name: str = "X") -> Groups:
+        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+
+    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
+        """Validate groups, their features against the fitted ones; names, if any, before values."""
+        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        if named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        groups = self._check_groups(X, name)
+        if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _keep_features(self, X: Any, groups: Groups) -> None:
+        """Remember the number of features and their names."""
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+
+    @staticmethod
+    def _check_same_width(left: Groups, right: Groups, name: str = "Y") -> None:
+        if left.n_features != right.n_features:
+            raise ValueError(
+                f"X has {left.n_features} features, but {name} has {right.n_features}: take the vectors of both from "
+                f"one space."
+            )
+
+    @staticmethod
+    def _check_same_length(left: Groups, right: Groups) -> None:
+        if len(left) != len(right):
+            raise ValueError(
+                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
+                f"For all pairs call pairwise."
+            )
+
+
+class ComparisonEstimator(GroupsEstimator):
     """What is learnt and kept by an estimator that compares groups.
 
     The fitted attributes are set together, once nothing can fail any more.
     """
 
+    _outputs = OUTPUTS
     likelihood: str | Likelihood
     criterion: str | Criterion
-    output: str
     reg_covar: float
     prior_strength: float
     penalty_scale: float
@@ -116,22 +191,18 @@ class ComparisonEstimator(BaseEstimator):
 
         Everything is validated before anything is computed.
         """
-        output = self.output if output is None else output
-        if output not in OUTPUTS:
-            raise ValueError(f"output must be one of {sorted(OUTPUTS)}, got {output!r}.")
+        output = self._choose_output(output)
         left = self._read(X, output)
         if Y is None:
             return self._prepare(left, output), None, output, left.output_dtype
-        right = self._read(Y, output, "Y", left.n_features)
-        if paired and len(left) != len(right):
-            raise ValueError(
-                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
-                f"For all pairs call pairwise."
-            )
+        right = self._read(Y, output, "Y")
+        self._check_same_width(left, right)
+        if paired:
+            self._check_same_length(left, right)
         dtype = np.result_type(left.output_dtype, right.output_dtype)
         return self._prepare(left, output), self._prepare(right, output), output, dtype
 
-    def _read(self, X: Any, output: str, name: str = "X", n_features: int | None = None) -> Groups:
+    def _read(self, X: Any, output: str, name: str = "X") -> Groups:
         """Validate groups, and that everything there is to learn has been learnt."""
         self._validate_params()
         if hasattr(self, "_comparison"):
@@ -142,31 +213,12 @@ class ComparisonEstimator(BaseEstimator):
                 f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
                 f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
             )
-        groups = self._check_groups(X, name)
-        if n_features is not None and groups.n_features != n_features:
-            raise ValueError(
-                f"X has {n_features} features, but {name} has {groups.n_features}: take the vectors of both from one "
-                f"space."
-            )
-        return groups
+        return self._check_groups(X, name)
 
     def _prepare(self, groups: Groups, output: str) -> Side:
         """Statistics and criteria of validated groups, for an output."""
         comparison = self._active()
         return comparison.side(comparison.statistics(groups), output, self._reference_side(output))
-
-    def _check_groups(self, X: Any, name: str = "X") -> Groups:
-        return validate_groups(X, allow_empty=self.prior_strength > 0, name=name)
-
-    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
-        """Validate groups, their features against the fitted ones; names, if any, before values."""
-        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
-        if named:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X, name)
-        if not named:
-            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
-        return groups
 
     def _model_hash(self) -> str:
         """What the kept statistics depend on."""

@@ -152,11 +152,13 @@ class Comparison:
         result = np.empty((len(left), len(right)), dtype=dtype) if out is None else out
         precision = np.dtype(dtype) if result.size * left.statistics.n_features >= _COMPILE_FROM else None
         nbytes = self.likelihood.pair_nbytes(left.statistics, right.statistics, precision)
-        step = max(1, int(np.sqrt(_count(nbytes))))
+        count = _count(nbytes)
+        step = max(1, int(np.sqrt(count)))
         if symmetric:
             blocks = list(_triangle(slice(0, len(left)), step))
         else:
-            blocks = list(_rectangle(slice(0, len(left)), slice(0, len(right)), step))
+            height = min(len(left), step)
+            blocks = list(_rectangle(slice(0, len(left)), slice(0, len(right)), height, max(1, count // height)))
         store = partial(_store, result, symmetric)
         self._run(left, right, blocks, output, precision, store)
         if symmetric and output != "similarity":
@@ -193,8 +195,8 @@ class Comparison:
         sizes = [(i.stop - i.start) * (1 if rows else j.stop - j.start) for i, j in blocks]
         # threads of matrix products inside threads of ours would only wait for each other
         limits = 1 if effective_n_jobs(self.n_jobs) > 1 else None
-        with threadpool_limits(limits, user_api="blas"), _progress(self.verbose, sum(sizes)) as advance:
-            for i, j, size, block in _parallel(self.n_jobs)(tasks):
+        with threadpool_limits(limits, user_api="blas"), progress(self.verbose, sum(sizes)) as advance:
+            for i, j, size, block in parallel(self.n_jobs)(tasks):
                 if not shared:
                     store(i, j, block)
                 advance(size)
@@ -224,11 +226,11 @@ class Comparison:
         _raise_not_finite(f"The criterion of group {i}")
 
 
-def _rectangle(rows: slice, columns: slice, step: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of at most `step` rows and columns."""
-    for i in range(rows.start, rows.stop, step):
-        for j in range(columns.start, columns.stop, step):
-            yield slice(i, min(i + step, rows.stop)), slice(j, min(j + step, columns.stop))
+def _rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of at most that many rows and columns."""
+    for i in range(rows.start, rows.stop, height):
+        for j in range(columns.start, columns.stop, width):
+            yield slice(i, min(i + height, rows.stop)), slice(j, min(j + width, columns.stop))
 
 
 def _triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
@@ -238,7 +240,7 @@ def _triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
         yield rows, rows
         return
     middle = rows.start + size // 2
-    yield from _rectangle(slice(rows.start, middle), slice(middle, rows.stop), step)
+    yield from _rectangle(slice(rows.start, middle), slice(middle, rows.stop), step, step)
     yield from _triangle(slice(rows.start, middle), step)
     yield from _triangle(slice(middle, rows.stop), step)
 
@@ -284,7 +286,7 @@ def _store(result: np.ndarray, symmetric: bool, i: slice, j: slice, block: np.nd
             result[j, i] = block.T
 
 
-def _parallel(n_jobs: int | None) -> Parallel:
+def parallel(n_jobs: int | None) -> Parallel:
     """Results as they come where the active backend can do that, else all at the end."""
     try:
         return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
@@ -293,7 +295,7 @@ def _parallel(n_jobs: int | None) -> Parallel:
 
 
 @contextmanager
-def _progress(verbose: int, total: int) -> Iterator[Callable[[int], Any]]:
+def progress(verbose: int, total: int) -> Iterator[Callable[[int], Any]]:
     """A bar of pairs on standard error, when asked for and standard error is a terminal."""
     if not verbose:
         yield lambda done: None

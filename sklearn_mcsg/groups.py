@@ -438,14 +438,18 @@ def _is_sequence_of_groups(X: Any) -> bool:
 
 def _check_filled(groups: Groups) -> None:
     void = groups.totals <= 0
-    if void.any():
-        i = int(np.argmax(void))
-        what = "has no vectors" if groups.sizes[i] == 0 else "has weights that sum to 0"
-        others = f" ({void.sum()} such groups in all)" if void.sum() > 1 else ""
-        raise ValueError(
-            f"Group {i} {what}{others}. Remove such groups, or set prior_strength > 0 and fit, "
-            f"which gives every group pseudo-vectors of the fitted corpus."
-        )
+    if not void.any():
+        return
+    first = np.flatnonzero(void)[:5].tolist()
+    which = f"Group {first[0]}" if void.sum() == 1 else f"Groups {', '.join(map(str, first))}"
+    more = f" and {void.sum() - len(first)} more" if void.sum() > len(first) else ""
+    verb = "has" if void.sum() == 1 else "have"
+    what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
+    raise ValueError(
+        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
+        f"prior_strength > 0 in ModelComparisonSimilarity and fit, which gives every group pseudo-vectors of the "
+        f"fitted corpus."
+    )
 
 
 def _check_finite(groups: Groups, name: str) -> None:

@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._base import ComparisonEstimator
 from sklearn_mcsg._pairwise import OUTPUTS, in_precision, rows_per_chunk
@@ -21,7 +20,7 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
 
-class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComparisonEstimator):
+class ModelComparisonSimilarity(ComparisonEstimator):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -147,12 +146,6 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the groups that `transform` compares with, and learn from them what the parameters ask for.
 
@@ -171,8 +164,7 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         comparison = self._new_comparison()
         groups = self._check_groups(X)
         self._set_fitted(comparison, comparison.statistics(groups), groups.output_dtype)
-        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
-        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+        self._keep_features(X, groups)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -368,26 +360,6 @@ class ModelComparisonSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         score : float
         """
         return -float(np.mean(self.score_samples(X), dtype=np.float64))
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of `transform`, one for each fitted group.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only used to validate feature names with those seen in `fit`; the name of a single column that holds
-            groups of several features is accepted, too.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
-        return super().get_feature_names_out(None if column_of_groups else input_features)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_groups_
 
 
 def _check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:

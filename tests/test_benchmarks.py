@@ -1,20 +1,88 @@
 """The benchmarks run, so they cannot rot; what they measure is not tested."""
 
+import importlib.util
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
-@pytest.mark.skipif(not BENCHMARKS.exists(), reason="benchmarks are not part of the installed package")
-def test_speed(tmp_path):
-    command = [sys.executable, BENCHMARKS / "speed.py", "--quick", "--to", tmp_path / "speed"]
+pytestmark = pytest.mark.skipif(not BENCHMARKS.exists(), reason="benchmarks are not part of the installed package")
+
+
+def run(script, to, *arguments):
+    command = [sys.executable, BENCHMARKS / script, "--to", to, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
-    report = (tmp_path / "speed.md").read_text()
+    return to.with_suffix(".md").read_text(encoding="utf8")
+
+
+def test_speed(tmp_path):
+    report = run("speed.py", tmp_path / "speed", "--quick")
     for row in ("diag aic", "diag tic", "full aic", "exact optimal transport", "MaxSim", "per-pair loop"):
         assert f"| {row}" in report
     assert (tmp_path / "speed.png").stat().st_size > 10_000
+
+
+def write_data(folder):
+    """Sentences about two topics, word vectors and counts, laid out as the benchmarks expect them."""
+    rng = np.random.default_rng(0)
+    topics = [["cat", "dog", "horse", "cow", "bird", "fish"], ["bank", "tax", "money", "price", "market", "stock"]]
+    words = ["the", ".", *topics[0], *topics[1]]
+    vectors = rng.normal(size=(14, 5)) + 3 * np.repeat(np.eye(3, 5), [2, 6, 6], axis=0)
+    np.savez(folder / "glove840B_tiny.npz", words=words, vectors=vectors.astype(np.float32), rank=np.arange(14))
+    (folder / "enwiki_vocab_min200.txt").write_text("".join(f"{w} {1000 // (i + 1)}\n" for i, w in enumerate(words)))
+
+    def sentence(topic):
+        return " ".join(["the", *rng.choice(topics[topic], 4)])
+
+    (folder / "sts").mkdir()
+    for name in ("STS12.MSRpar", "STS16.headlines"):
+        sides = rng.integers(0, 2, size=(30, 2))
+        rows = [f"{4.0 * (a == b) + rng.random()}\t{sentence(a)}\t{sentence(b)}\n" for a, b in sides]
+        (folder / "sts" / f"{name}.tsv").write_text("".join(rows))
+    (folder / "grouping").mkdir()
+    labels = rng.integers(0, 2, size=80)
+    (folder / "grouping" / "tiny.tsv").write_text("".join(f"{k}\t{sentence(k)}\n" for k in labels))
+
+
+def test_paper(tmp_path):
+    write_data(tmp_path)
+    report = run("paper.py", tmp_path / "paper", "--data", tmp_path, "--resamples", "10")
+    for heading in ("## glove840B_tiny", "## GloVe 6B 50d", "### Criteria", "### Significance", "## Running times"):
+        assert heading in report
+    assert "| Diag+AIC | 0." in report
+    assert "(0.446)" in report  # published for STS12.MSRpar
+    for figure in ("normal", "sphere"):
+        assert (tmp_path / f"paper_{figure}.png").stat().st_size > 10_000
+
+
+def test_grouping(tmp_path):
+    write_data(tmp_path)
+    report = run("grouping.py", tmp_path / "grouping", "--data", tmp_path, "--texts", "60", "--seeds", "2")
+    assert "## tiny" in report
+    assert "| Diag centered, recipe |" in report
+
+
+def test_maximum_mean_discrepancy():
+    spec = importlib.util.spec_from_file_location("paper", BENCHMARKS / "paper.py")
+    paper = importlib.util.module_from_spec(spec)
+    sys.modules["paper"] = paper
+    spec.loader.exec_module(paper)
+    x, y = np.array([0.0, 1.0, 0.5]), np.array([2.0, 2.5, 3.0])
+    statistic, p = paper.mmd_test(x, y, n_permutations=4000)
+
+    def kernel(a, b):
+        return np.exp(-((a - b) ** 2))
+
+    within = sum(np.mean([kernel(a, b) for a, b in combinations(sample, 2)]) for sample in (x, y))
+    assert statistic == pytest.approx(within - 2 * np.mean([kernel(a, b) for a in x for b in y]))
+    assert p == pytest.approx(2 / 20, abs=0.02)  # the split itself and its mirror image, of all 20
+    same = np.random.default_rng(0).normal(size=(200, 2, 8))
+    rejected = np.mean([paper.mmd_test(a, b, n_permutations=99)[1] <= 0.05 for a, b in same])
+    assert rejected == pytest.approx(0.05, abs=0.05)

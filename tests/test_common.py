@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from sklearn_mcsg import LIKELIHOODS, ModelComparisonSimilarity
+from sklearn_mcsg import LIKELIHOODS, SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 from sklearn_mcsg._pairwise import OUTPUTS
 from sklearn_mcsg.groups import Groups
 
@@ -46,11 +46,14 @@ ESTIMATORS = [
     ModelComparisonSimilarity(prior_strength=0.5, output="centered"),
     *(RaggedSimilarity(likelihood) for likelihood in LIKELIHOODS),
     *(RaggedSimilarity(likelihood, "tic") for likelihood in LIKELIHOODS),
+    MeanVector(),
+    SIF(n_components=1, output="distance"),
+    WordMoversDistance(),
 ]
 
 
 def expected_failures(estimator):
-    if estimator.likelihood == "vmf" and not isinstance(estimator, RaggedSimilarity):
+    if getattr(estimator, "likelihood", None) == "vmf" and not isinstance(estimator, RaggedSimilarity):
         return {"check_estimators_dtypes": "its integer data hold a zero vector, which has no direction"}
     return {}
 

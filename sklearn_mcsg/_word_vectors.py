@@ -1,0 +1,298 @@
+"""Word vectors from the files they are published in: GloVe, word2vec and fastText."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import re
+import warnings
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+__all__ = ["load_word_vectors"]
+
+_CHUNK = 2**18  # bytes: enough to recognise a format, few enough for caches
+_FIELD = re.compile(rb"[^ \t]+")
+_HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+([1-9]\d*)[ \t\r]*")
+_NUMBERS = re.compile(rb"(?:(?:^|[ \t]+)[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_POWERS = 10.0 ** np.arange(23)  # those that double precision holds exactly
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
+
+
+def load_word_vectors(
+    path: str | os.PathLike[str],
+    *,
+    vocabulary: Iterable[str] | None = None,
+    limit: int | None = None,
+    on_error: str = "raise",
+    verbose: int = 0,
+) -> tuple[list[str], np.ndarray]:
+    r"""Load word vectors from a GloVe, word2vec or fastText file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text with or without a header (GloVe .txt, word2vec .txt, fastText .vec) or word2vec's binary (.bin); plain,
+        compressed by gzip, or the only file of a zip archive. All this is recognised by content.
+    vocabulary : iterable of str, default=None
+        The words to load, ``None`` for all. Reading stops when all have been found.
+    limit : int, default=None
+        Read only the first `limit` entries of the file, in most files the most frequent words.
+    on_error : {"raise", "skip"}, default="raise"
+        What to do about too few fields, values that are no finite numbers, words that are not UTF-8 or came before,
+        entries beyond those the header announces, and files that break off. ``"skip"`` leaves out what is wrong and
+        says so in one warning. Of words outside `vocabulary`, only the fields are counted.
+    verbose : int, default=0
+        Show the progress on standard error, if that is a terminal.
+
+    Returns
+    -------
+    words : list of str
+        The words, in the order of the file.
+    vectors : ndarray of shape (n_words, n_features)
+        Their vectors, in single precision.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn_mcsg import load_word_vectors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "glove.txt")
+    ...     _ = path.write_text("the 0.5 1\nof -1 0.25\nand 2 0\n")
+    ...     words, vectors = load_word_vectors(path, vocabulary={"and", "the", "zebra"})
+    >>> words, vectors.tolist()
+    (['the', 'and'], [[0.5, 1.0], [2.0, 0.0]])
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
+        raise ValueError(f"limit must be a positive integer, or None to read the whole file, got {limit!r}.")
+    words = None if vocabulary is None else list(vocabulary)
+    if isinstance(vocabulary, str) or not all(isinstance(word, str) for word in words or ()):
+        raise TypeError(f"vocabulary must be a collection of strings, one for each word, got {vocabulary!r:.60}.")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{os.fspath(path)} is a directory: pass the path of one file of word vectors.")
+    wanted = None if words is None else {word.encode("utf-8", "surrogatepass") for word in words}
+    reader = _Reader(os.path.basename(path), wanted, limit, on_error == "skip")
+    with open(path, "rb") as file, _progress(path, verbose) as bar:
+        reader.read(_chunks(file, reader.name, bar))
+    if reader.trouble():
+        warnings.warn(f"{reader.name}: {reader.trouble()}.", UserWarning, stacklevel=2)
+    return list(reader.words), np.frombuffer(reader.values, dtype=np.float32).reshape(-1, reader.dim)
+
+
+def _progress(path: Any, verbose: int) -> Any:
+    """A bar of bytes on standard error, when asked for and standard error is a terminal."""
+    if not verbose:
+        return nullcontext()
+    from tqdm import tqdm
+
+    return tqdm(total=os.path.getsize(path), desc="reading", unit="B", unit_scale=True, disable=None)
+
+
+def _chunks(file: Any, name: str, bar: Any) -> Iterator[bytes]:
+    """The decompressed bytes, all that come before one of the errors `_BROKEN`."""
+    chunk = b""
+    try:
+        for piece in _decompressed(file, name):
+            chunk += piece
+            if len(chunk) >= _CHUNK:
+                yield chunk
+                chunk = b""
+            if bar is not None:
+                bar.update(file.tell() - bar.n)
+    except _BROKEN:
+        yield chunk
+        raise
+    yield chunk
+
+
+def _decompressed(file: Any, name: str) -> Iterator[bytes]:
+    stream, magic = file, file.peek(4)[:4]
+    if magic[:2] == b"\x1f\x8b":
+        stream = gzip.GzipFile(fileobj=file)
+    elif magic == b"PK\x03\x04" and zipfile.is_zipfile(file):
+        archive = zipfile.ZipFile(file)
+        members = [m.filename for m in archive.infolist() if not (m.is_dir() or m.filename.startswith("__MACOSX/"))]
+        if len(members) != 1:
+            found = f"{len(members)} files ({', '.join(members)})"
+            raise ValueError(f"{name} is an archive of {found}: extract the one of word vectors and pass its path.")
+        stream = archive.open(members[0])
+    elif magic == b"PK\x03\x04":  # the archive has lost its end, and its directory with it
+        file.seek(26)
+        file.seek(30 + int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little"))
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        while not inflater.eof and (piece := file.read(2**14)):
+            yield inflater.decompress(piece)
+        raise EOFError
+    yield from iter(lambda: stream.read1(_CHUNK), b"")
+
+
+def _recognise(head: bytes, name: str) -> tuple[int, int, int, bool]:
+    """Numbers a vector, vectors that a header announces, its length in bytes, and whether what follows is binary."""
+    first, *lines = head.split(b"\n")[:100]
+    if header := _HEADER.fullmatch(first):
+        count, dim = map(int, header.groups())
+        width, binary = _usual_width(lines), _CONTROL.search(head) is not None
+        if width == dim or width != 1 or binary:  # else the line is a word and its one number
+            return dim, count, len(first) + 1, binary and width != dim
+    dim = 0 if b"\0" in head else _usual_width([first, *lines])
+    if dim == 0:
+        known = "text of GloVe, word2vec or fastText (.txt, .vec) and word2vec's binary (.bin), plain, gzip or zip"
+        raise ValueError(f"{name} is {'in no known format' if head.strip() else 'empty or cut off'}: word vectors are {known}.")
+    return dim, 0, 0, False
+
+
+def _usual_width(lines: list[bytes]) -> int:
+    """How many numbers most lines end with, a first field not counting as one; the most of equally frequent."""
+    fields = [_FIELD.findall(line.rstrip(b"\r"))[:0:-1] for line in lines]
+    widths = Counter(len([*itertools.takewhile(_NUMBERS.fullmatch, backwards)]) for backwards in fields)
+    del widths[0]
+    return max(widths, key=lambda width: (widths[width], width), default=0)
+
+
+def _split(line: bytes, dim: int) -> tuple[bytes, bytes]:
+    """Word and numbers of a line: the word may contain spaces, and is empty if the fields are too few."""
+    line = line.rstrip(b" \t\r")
+    if line.count(b" ") == dim and b"\t" not in line:
+        word, _, numbers = line.partition(b" ")
+        return word, numbers
+    starts = [field.start() for field in _FIELD.finditer(line)]
+    cut = starts[-dim] if len(starts) >= dim else 0
+    return line[:cut].strip(b" \t"), line[cut:]
+
+
+def _parse(texts: list[bytes], dim: int, binary: bool) -> np.ndarray:
+    """One vector a text, NaN where that is not `dim` numbers.
+
+    Plain decimals are parsed together as integers, which is fast, and divided by powers of ten. Both being exact, the
+    ratio is rounded once, to what `float` would give.
+    """
+    if binary:
+        return np.frombuffer(b"".join(texts), dtype="<f4").reshape(-1, dim).astype(np.float32)
+    vectors = np.full((len(texts), dim), np.nan, dtype=np.float32)
+    plain = np.array([text.count(b".") == dim and not text.translate(None, b"0123456789.- ") for text in texts], bool)
+    joined = b" ".join([*itertools.compress(texts, plain), b""])
+    points, spaces = (np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == ord(mark)) for mark in ". ")
+    try:
+        digits = np.fromstring(joined.translate(None, b"."), dtype=np.int64, sep=" ")
+        vectors[plain] = (digits / _POWERS[spaces - points - 1]).reshape(-1, dim)
+        exact = bool(np.all(points < spaces) and np.all(spaces[:-1] < points[1:]) and np.all(abs(digits / 2**53) <= 1))
+    except (ValueError, IndexError, DeprecationWarning):
+        exact = False
+    with np.errstate(over="ignore"):
+        for row in np.flatnonzero(~plain) if exact else range(len(texts)):
+            numbers = np.fromstring(texts[row], sep=" ") if _NUMBERS.fullmatch(texts[row]) else []
+            vectors[row] = numbers if len(numbers) == dim else np.nan
+    return vectors
+
+
+class _Reader:
+    """What has been read so far, and what was wrong with the rest."""
+
+    def __init__(self, name: str, wanted: set[bytes] | None, limit: int | None, skip: bool):
+        self.name, self.wanted, self.limit, self.skip = name, wanted, limit, skip
+        self.words: dict[str, None] = {}
+        self.values = bytearray()  # grows in place: no vector is held twice
+        self.problems: Counter[str] = Counter()
+        self.n_read, self.first, self.ending = 0, 0, ""
+
+    def read(self, chunks: Iterator[bytes]) -> None:
+        """Read until the end, the limit or the last wanted word."""
+        head = next(chunks).removeprefix(b"\xef\xbb\xbf")
+        self.dim, self.count, start, self.binary = _recognise(head, self.name)
+        self.unit, self.n_above = ("record", 0) if self.binary else ("line", int(start > 0))
+        blocks = (self._records if self.binary else self._lines)(itertools.chain([head[start:]], chunks))
+        try:
+            if not any(map(self._add, blocks)) and self.n_read < self.count:
+                self.ending = f"it ends after {self.n_read} of the {self.count} vectors that its header announces"
+        except _BROKEN:
+            self.ending = f"it breaks off or is damaged after {self.unit} {self.n_read + self.n_above}"
+        if self.ending and not self.skip:
+            advice = 'get it again, or pass on_error="skip" to keep what is complete'
+            raise ValueError(f"{self.name} is truncated, {self.ending}: {advice}.")
+        if not self.words:
+            whose = "No word" if self.wanted is None else f"None of the {len(self.wanted)} words of the vocabulary"
+            why = self.trouble() or "check what it holds, and upper and lower case"
+            raise ValueError(f"{whose} was found in the {self.n_read} {self.unit}s read of {self.name}: {why}.")
+
+    def _lines(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Blocks of lines split into word and numbers, without blank lines at the end nor a last one cut off."""
+        rest = b""
+        for chunk in chunks:
+            rest += chunk
+            if filled := rest[: rest.rfind(b"\n") + 1].rstrip(b" \t\r\n"):
+                yield [_split(line, self.dim) for line in filled.split(b"\n")]
+                rest = rest[rest.index(b"\n", len(filled)) + 1 :]
+        if rest.rstrip(b" \t\r\n") and self.n_read + 1 >= self.count:
+            yield [_split(line, self.dim) for line in rest.split(b"\n")]
+
+    def _records(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Blocks of words with the bytes of their vectors, without a last one that was cut off."""
+        rest = b""
+        for chunk in chunks:
+            rest, block, start = rest + chunk, [], 0
+            while (space := rest.find(b" ", start)) >= 0 and (stop := space + 1 + 4 * self.dim) <= len(rest):
+                block.append((rest[start:space].lstrip(b"\n"), rest[space + 1 : stop]))
+                start = stop
+            rest = rest[start:]
+            yield block
+        if rest.strip(b"\n") and self.n_read >= self.count:
+            yield [(rest, bytes(4 * self.dim))]
+
+    def trouble(self) -> str:
+        """What was skipped."""
+        kinds = ", ".join(f"{n} {kind}" for kind, n in self.problems.items())
+        skipped = f"skipped {self.problems.total()} of {self.n_read} {self.unit}s: {kinds}; the first is {self.unit} "
+        return "; ".join(filter(None, [kinds and f"{skipped}{self.first}", self.ending]))
+
+    def _add(self, block: list[tuple[bytes, bytes]]) -> bool:
+        """Take in a block of entries; whether reading can stop."""
+        block = block if self.limit is None else block[: self.limit - self.n_read]
+        numbered, wanted = enumerate(block, self.n_read + 1), self.wanted
+        rows = [(n, *entry) for n, entry in numbered if wanted is None or entry[0] in wanted or not entry[0]]
+        vectors = _parse([numbers for *_, numbers in rows], self.dim, self.binary)
+        finite, kept, found = np.isfinite(vectors).all(axis=1), [], False
+        self.n_read += len(block)
+        for i, row in enumerate(rows):
+            if self._keep(*row, finite[i]):
+                kept.append(i)
+                if found := wanted is not None and len(self.words) == len(wanted):
+                    self.n_read = row[0]
+                    break
+        self.values += vectors[kept].data
+        return found or self.n_read == self.limit
+
+    def _keep(self, n: int, word: bytes, numbers: bytes, finite: bool) -> bool:
+        """Keep a word, unless something is wrong with its entry."""
+        text, fields = word.decode(errors="replace"), [] if finite or self.binary else _FIELD.findall(numbers)
+        if 0 < self.count < n:
+            kind, what = "beyond the header's count", f"the header announces {self.count} vectors"
+        elif not word or 0 < len(fields) < self.dim:
+            kind, what = "with too few fields", f"a word and {self.dim} numbers are required"
+            text = text or b"".join(fields[:1]).decode(errors="replace")
+        elif text.encode() != word:
+            kind, what = "not UTF-8", "the word is not UTF-8"
+        elif not finite:
+            odd = [repr(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
+            kind, what = "with a value that is no finite number", f"{[*odd, 'a value in single precision'][0]} is no finite number"
+        elif text in self.words:
+            kind, what = "with a duplicate word", "the word has come before"
+        else:
+            self.words[text] = None
+            return True
+        if not self.skip:
+            where = f"{self.name}, {self.unit} {n + self.n_above}, word {text!r}"
+            raise ValueError(f'{where}: {what}. Correct it, or pass on_error="skip" to leave out such {self.unit}s.')
+        self.problems[kind] += 1
+        self.first = self.first or n + self.n_above
+        return False

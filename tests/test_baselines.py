@@ -1,0 +1,136 @@
+"""Baselines against plain formulas, and the surface they share with the model comparison."""
+
+import sys
+
+import numpy as np
+import ot
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import cosine_similarity
+
+from sklearn_mcsg import SIF, Groups, MeanVector, WordMoversDistance
+
+BASELINES = [MeanVector(), SIF(), SIF(n_components=1), WordMoversDistance()]
+every_baseline = pytest.mark.parametrize("baseline", BASELINES, ids=repr)
+
+
+def members(groups, i):
+    rows = slice(groups.offsets[i], groups.offsets[i + 1])
+    return groups[i], np.ones(len(groups[i])) if groups.weights is None else groups.weights[rows]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_vector(make_groups, weighted):
+    groups = make_groups(weighted=weighted)
+    means = np.array([np.average(x, axis=0, weights=w) for x, w in (members(groups, i) for i in range(len(groups)))])
+    assert_allclose(MeanVector().embed(groups), means)
+    assert_allclose(MeanVector().pairwise(groups), cosine_similarity(means))
+    assert_allclose(MeanVector("distance").pairwise(groups), 1 - cosine_similarity(means), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [0, 1, 2])
+def test_sif(make_groups, n_components):
+    groups, new = make_groups(20, weighted=True), make_groups(5, weighted=True, seed=1)
+
+    def embedding(groups):
+        return np.array(
+            [(w[:, None] * x).sum(axis=0) / len(x) for x, w in (members(groups, i) for i in range(len(groups)))]
+        )
+
+    fitted = SIF(n_components).fit(groups)
+    directions = np.linalg.svd(embedding(groups), full_matrices=False)[2][:n_components]
+    expected = embedding(new) - embedding(new) @ directions.T @ directions
+    assert_allclose(fitted.embed(new), expected, atol=1e-10)
+    assert_allclose(np.abs((fitted.components_ * directions).sum(axis=1)), 1)
+    assert_allclose(fitted.embed(new) @ directions.T, 0, atol=1e-10)
+
+
+def transport(x, a, y, b):
+    """The definition: a linear programme over the moves."""
+    cost = np.sqrt(((x[:, None] - y) ** 2).sum(axis=2))
+    rows, columns = np.indices(cost.shape)
+    constraints = np.concatenate(
+        [rows.ravel() == np.arange(len(x))[:, None], columns.ravel() == np.arange(len(y))[:, None]]
+    )
+    return linprog(cost.ravel(), A_eq=constraints, b_eq=np.concatenate([a / a.sum(), b / b.sum()])).fun
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_word_movers_distance(make_groups, weighted):
+    groups = make_groups(5, sizes=(1, 5), weighted=weighted)
+    expected = [[transport(*members(groups, i), *members(groups, j)) for j in range(5)] for i in range(5)]
+    assert_allclose(WordMoversDistance().pairwise(groups), expected, atol=1e-7)
+    assert_allclose(WordMoversDistance(n_jobs=2).pairwise(groups), expected, atol=1e-7)
+
+
+def test_integer_weights_are_repetitions(make_groups):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(n, 3)) for n in (2, 3, 4)]
+    weights = [rng.integers(0, 3, size=len(x)) + (np.arange(len(x)) == 0) for x in arrays]
+    weighted = Groups.from_list(arrays, weights=weights)
+    repeated = Groups.from_list([np.repeat(x, w, axis=0) for x, w in zip(arrays, weights, strict=True)])
+    for baseline in (MeanVector(), WordMoversDistance()):
+        assert_allclose(baseline.pairwise(weighted), baseline.pairwise(repeated), atol=1e-9)
+
+
+@every_baseline
+def test_one_surface(baseline, make_groups):
+    groups, new = make_groups(10, weighted=True), make_groups(4, weighted=True, seed=1)
+    fitted = baseline.fit(groups)
+    square = fitted.pairwise(groups)
+    assert_allclose(square, square.T, atol=1e-12)
+    assert_allclose(fitted.transform(new), fitted.pairwise(new, groups))
+    assert_allclose(baseline.fit_transform(groups), square, atol=1e-12)
+    assert_allclose(fitted.paired(new, groups[:4]), np.diag(fitted.pairwise(new, groups[:4])), atol=1e-12)
+    near, far = (fitted.pairwise(groups, output=output) for output in ("similarity", "distance"))
+    assert_array_equal(near.argmax(axis=1), np.arange(10))
+    assert_array_equal(far.argmin(axis=1), np.arange(10))
+    assert_allclose(fitted.transform(new[:1]), fitted.transform(new)[:1])
+    assert len(fitted.get_feature_names_out()) == 10
+
+
+@every_baseline
+def test_precision(baseline, make_groups):
+    single = baseline.fit_transform(make_groups(dtype=np.float32))
+    assert single.dtype == np.float32
+    assert_allclose(single, baseline.fit_transform(make_groups()), rtol=1e-4, atol=1e-4)
+
+
+@every_baseline
+def test_errors(baseline, make_groups):
+    groups = make_groups()
+    baseline.fit(groups)
+    with pytest.raises(ValueError, match=r"output must be one of \['distance', 'similarity'\], got 'centered'"):
+        baseline.pairwise(groups, output="centered")
+    with pytest.raises(ValueError, match="as many groups in Y as in X, got 8 and 2"):
+        baseline.paired(groups, groups[:2])
+    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 4"):
+        baseline.transform(np.ones((3, 2, 2)))
+    with pytest.raises(ValueError, match=r"Group 1 has no vectors\..*pad_token"):
+        baseline.fit([np.ones((2, 3)), np.ones((0, 3))])
+
+
+def test_what_must_be_fitted():
+    X = np.random.default_rng(0).normal(size=(4, 3, 2))
+    assert MeanVector().pairwise(X).shape == (4, 4)
+    assert SIF().pairwise(X).shape == (4, 4)
+    with pytest.raises(NotFittedError):
+        SIF(n_components=1).pairwise(X)
+    with pytest.raises(NotFittedError):
+        MeanVector().transform(X)
+    with pytest.raises(ValueError, match="n_components=3 is more than the 4 groups of 2 features"):
+        SIF(n_components=3).fit(X)
+
+
+def test_widths_must_agree_before_fit():
+    with pytest.raises(ValueError, match="X has 2 features, but Y has 3"):
+        MeanVector().pairwise(np.ones((2, 2, 2)), np.ones((2, 2, 3)))
+
+
+def test_the_extra_is_named_when_absent(monkeypatch):
+    assert ot.emd2 is not None
+    monkeypatch.setitem(sys.modules, "ot", None)
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[wmd\]"):
+        WordMoversDistance().pairwise(np.ones((2, 2, 2)))

