@@ -19,6 +19,7 @@ from sklearn_mcsg.likelihoods import (
     Statistics,
     VonMisesFisher,
 )
+from sklearn_mcsg.neighbors import GroupNeighbors, find_duplicates
 from sklearn_mcsg.pairs import PairSimilarity
 from sklearn_mcsg.priors import NormalGamma, NormalWishart
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, model_comparison_similarity
@@ -37,6 +38,7 @@ __all__ = [
     "EmbeddingVectorizer",
     "Fit",
     "FullGaussian",
+    "GroupNeighbors",
     "Groups",
     "Likelihood",
     "MeanVector",
@@ -49,6 +51,7 @@ __all__ = [
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
+    "find_duplicates",
     "load_word_vectors",
     "make_text_similarity",
     "model_comparison_similarity",

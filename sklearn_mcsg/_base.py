@@ -52,6 +52,38 @@ class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _n_features_out(self) -> int:
         return self.n_groups_
 
+    def _compare(self, groups: Groups) -> np.ndarray:
+        """Validated groups with the fitted ones."""
+        raise NotImplementedError
+
+    def _compare_fitted(self, rows: slice) -> np.ndarray:
+        """Some of the fitted groups with all of them."""
+        raise NotImplementedError
+
+    def _keep_fitted(self, kept: np.ndarray) -> None:
+        """Forget the fitted groups that are not to be kept."""
+        raise NotImplementedError
+
+    def _get_stored(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        raise NotImplementedError
+
+    def _set_stored(self, state: dict[str, Any]) -> None:
+        """Restore what was learnt."""
+        raise NotImplementedError
+
+    def _stored_features(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": None if names is None else [str(name) for name in names],
+        }
+
+    def _restore_features(self, state: dict[str, Any]) -> None:
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+
     def _choose_output(self, output: str | None) -> str:
         output = self.output if output is None else output
         if output not in self._outputs:
@@ -145,13 +177,16 @@ class ComparisonEstimator(GroupsEstimator):
                 comparison = replace(comparison, pseudo=likelihood.pseudo_group(statistics, float(self.prior_strength)))
         return replace(comparison, likelihood=likelihood)
 
-    def _set_fitted(self, comparison: Comparison, statistics: Any, dtype: np.dtype) -> Self:
+    def _set_fitted(
+        self, comparison: Comparison, statistics: Any, dtype: np.dtype, chosen: np.ndarray | None = None
+    ) -> Self:
         """Learn from all statistics, and set the fitted attributes once nothing can fail any more."""
         comparison = self._learn(comparison, statistics)
-        chosen = np.arange(len(statistics))
-        if len(chosen) > self.n_references:
-            random_state = check_random_state(self.random_state)
-            chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
+        if chosen is None:
+            chosen = np.arange(len(statistics))
+            if len(chosen) > self.n_references:
+                random_state = check_random_state(self.random_state)
+                chosen = np.sort(random_state.choice(len(chosen), self.n_references, replace=False))
         references = comparison.references(statistics[chosen]) if self.output == "centered" else None
         side = comparison.side(statistics, self.output, references)
         self.n_groups_ = len(statistics)
@@ -159,12 +194,37 @@ class ComparisonEstimator(GroupsEstimator):
         self.criterion_ = comparison.criterion
         self.references_ = chosen
         self._comparison = comparison
-        self._fitted_hash = self._model_hash()
+        self._fitted_key = self._model_key()
+        self._null: Any = (None, None)  # not calibrated
         self._statistics = statistics
         self._side = self.output, side
         self._references = references
         self._dtype = dtype
         return self
+
+    def _compare(self, groups: Groups) -> np.ndarray:
+        left, right = self._prepare(groups, self.output), self._fitted_side(self.output)
+        return self._active().all_pairs(left, right, self.output, np.result_type(groups.output_dtype, self._dtype))
+
+    def _compare_fitted(self, rows: slice) -> np.ndarray:
+        side = self._fitted_side(self.output)
+        matrix = self._active().all_pairs(side[rows], side, self.output, self._dtype)
+        if self.output != "similarity":
+            matrix[np.arange(len(matrix)), np.arange(rows.start, rows.stop)] = 0
+        return matrix
+
+    def _keep_fitted(self, kept: np.ndarray) -> None:
+        self._set_fitted(self._new_comparison(), self._statistics[kept], self._dtype)
+
+    def _get_stored(self) -> dict[str, Any]:
+        if not hasattr(self, "_statistics"):
+            return {}
+        learnt = {"statistics": self._statistics, "dtype": self._dtype, "references": self.references_}
+        return {**learnt, **self._stored_features()}
+
+    def _set_stored(self, state: dict[str, Any]) -> None:
+        self._set_fitted(self._new_comparison(), state["statistics"], state["dtype"], state["references"])
+        self._restore_features(state)
 
     def _active(self) -> Comparison:
         """The fitted comparison or, before `fit`, the parameters' one, with the number of jobs as it is now."""
@@ -220,6 +280,8 @@ class ComparisonEstimator(GroupsEstimator):
         comparison = self._active()
         return comparison.side(comparison.statistics(groups), output, self._reference_side(output))
 
-    def _model_hash(self) -> str:
+    def _model_key(self) -> tuple:
         """What the kept statistics depend on."""
-        return joblib.hash((self.likelihood, self.criterion, self.reg_covar))
+        parts = (self.likelihood, self.criterion)
+        keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
+        return *keys, self.reg_covar

@@ -124,8 +124,7 @@ def _decompressed(file: Any, name: str) -> Iterator[bytes]:
         archive = zipfile.ZipFile(file)
         members = [m.filename for m in archive.infolist() if not (m.is_dir() or m.filename.startswith("__MACOSX/"))]
         if len(members) != 1:
-            found = f"{len(members)} files ({', '.join(members)})"
-            raise ValueError(f"{name} is an archive of {found}: extract the one of word vectors and pass its path.")
+            raise ValueError(f"{name} holds {len(members)} files ({', '.join(members)}): extract one and pass that.")
         stream = archive.open(members[0])
     elif magic == b"PK\x03\x04":  # the archive has lost its end, and its directory with it
         file.seek(26)
@@ -147,8 +146,8 @@ def _recognise(head: bytes, name: str) -> tuple[int, int, int, bool]:
             return dim, count, len(first) + 1, binary and width != dim
     dim = 0 if b"\0" in head else _usual_width([first, *lines])
     if dim == 0:
-        known = "text of GloVe, word2vec or fastText (.txt, .vec) and word2vec's binary (.bin), plain, gzip or zip"
-        raise ValueError(f"{name} is {'in no known format' if head.strip() else 'empty or cut off'}: word vectors are {known}.")
+        known = "text of GloVe, word2vec or fastText (.txt, .vec) or word2vec's binary (.bin), plain, gzip or zip"
+        raise ValueError(f"{name} is {'in no known format' if head.strip() else 'empty or cut off'}: pass {known}.")
     return dim, 0, 0, False
 
 
@@ -164,8 +163,7 @@ def _split(line: bytes, dim: int) -> tuple[bytes, bytes]:
     """Word and numbers of a line: the word may contain spaces, and is empty if the fields are too few."""
     line = line.rstrip(b" \t\r")
     if line.count(b" ") == dim and b"\t" not in line:
-        word, _, numbers = line.partition(b" ")
-        return word, numbers
+        return line[: (cut := line.index(b" "))], line[cut + 1 :]
     starts = [field.start() for field in _FIELD.finditer(line)]
     cut = starts[-dim] if len(starts) >= dim else 0
     return line[:cut].strip(b" \t"), line[cut:]
@@ -174,24 +172,27 @@ def _split(line: bytes, dim: int) -> tuple[bytes, bytes]:
 def _parse(texts: list[bytes], dim: int, binary: bool) -> np.ndarray:
     """One vector a text, NaN where that is not `dim` numbers.
 
-    Plain decimals are parsed together as integers, which is fast, and divided by powers of ten. Both being exact, the
-    ratio is rounded once, to what `float` would give.
+    Plain decimals are parsed as integers, which is fast, and divided by powers of ten: exact up to the one rounding.
     """
     if binary:
         return np.frombuffer(b"".join(texts), dtype="<f4").reshape(-1, dim).astype(np.float32)
     vectors = np.full((len(texts), dim), np.nan, dtype=np.float32)
     plain = np.array([text.count(b".") == dim and not text.translate(None, b"0123456789.- ") for text in texts], bool)
     joined = b" ".join([*itertools.compress(texts, plain), b""])
-    points, spaces = (np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == ord(mark)) for mark in ". ")
-    try:
-        digits = np.fromstring(joined.translate(None, b"."), dtype=np.int64, sep=" ")
-        vectors[plain] = (digits / _POWERS[spaces - points - 1]).reshape(-1, dim)
-        exact = bool(np.all(points < spaces) and np.all(spaces[:-1] < points[1:]) and np.all(abs(digits / 2**53) <= 1))
-    except (ValueError, IndexError, DeprecationWarning):
-        exact = False
+    text = np.frombuffer(joined, dtype=np.uint8)
+    points, stops = np.flatnonzero(text == ord(".")), np.flatnonzero(text == ord(" "))
+    exact = False
+    if len(points) == len(stops) > 0:
+        before, after = points - np.append(0, stops[:-1] + 1), stops - points
+        signed = text[points - before] == ord("-")
+        whole = before.min() >= 0 and after.min() > 0 and (before + after - signed).min() > 1
+        if whole and after.max() <= len(_POWERS) and np.count_nonzero(signed) == joined.count(b"-"):
+            digits = np.fromstring(joined.translate(None, b"."), dtype=np.int64, sep=" ")
+            vectors[plain] = (digits / _POWERS[after - 1]).reshape(-1, dim)
+            exact = -(2**53) <= digits.min() <= digits.max() <= 2**53
     with np.errstate(over="ignore"):
         for row in np.flatnonzero(~plain) if exact else range(len(texts)):
-            numbers = np.fromstring(texts[row], sep=" ") if _NUMBERS.fullmatch(texts[row]) else []
+            numbers = np.fromstring(texts[row], sep=" ") if _NUMBERS.fullmatch(texts[row]) else vectors[:0]
             vectors[row] = numbers if len(numbers) == dim else np.nan
     return vectors
 
@@ -218,8 +219,7 @@ class _Reader:
         except _BROKEN:
             self.ending = f"it breaks off or is damaged after {self.unit} {self.n_read + self.n_above}"
         if self.ending and not self.skip:
-            advice = 'get it again, or pass on_error="skip" to keep what is complete'
-            raise ValueError(f"{self.name} is truncated, {self.ending}: {advice}.")
+            raise ValueError(f'{self.name} is truncated, {self.ending}: get it again, or pass on_error="skip".')
         if not self.words:
             whose = "No word" if self.wanted is None else f"None of the {len(self.wanted)} words of the vocabulary"
             why = self.trouble() or "check what it holds, and upper and lower case"
@@ -246,8 +246,8 @@ class _Reader:
                 start = stop
             rest = rest[start:]
             yield block
-        if rest.strip(b"\n") and self.n_read >= self.count:
-            yield [(rest, bytes(4 * self.dim))]
+        if (rest := rest.strip(b"\n")) and self.n_read >= self.count:
+            yield [(rest[:20], bytes(4 * self.dim))]
 
     def trouble(self) -> str:
         """What was skipped."""
@@ -284,7 +284,8 @@ class _Reader:
             kind, what = "not UTF-8", "the word is not UTF-8"
         elif not finite:
             odd = [repr(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
-            kind, what = "with a value that is no finite number", f"{[*odd, 'a value in single precision'][0]} is no finite number"
+            what = f"{[*odd, 'a value in single precision'][0]} is no finite number"
+            kind = "with a value that is no finite number"
         elif text in self.words:
             kind, what = "with a duplicate word", "the word has come before"
         else:

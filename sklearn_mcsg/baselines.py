@@ -30,8 +30,8 @@ class _Baseline(GroupsEstimator):
 
     _outputs = ("similarity", "distance")
 
-    def _learn(self, groups: Groups) -> None:
-        """Learn from the corpus what preparing groups needs."""
+    def _learn(self, fitted: Any) -> None:
+        """Learn from prepared groups what comparing needs."""
 
     @abstractmethod
     def _prepare(self, groups: Groups) -> Any:
@@ -61,11 +61,51 @@ class _Baseline(GroupsEstimator):
         """
         self._validate_params()
         groups = self._check_groups(X)
-        self._learn(groups)
-        self._fitted = self._prepare(groups)
-        self.n_groups_ = len(groups)
+        self._set_fitted(self._prepare(groups))
         self._keep_features(X, groups)
         return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Append groups to the fitted ones; the result is that of one `fit` on all.
+
+        Parameters
+        ----------
+        X : groups
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        if not hasattr(self, "n_groups_"):
+            return self.fit(X)
+        added = self._prepare(self._read(X))
+        join = Groups.concatenate if isinstance(added, Groups) else np.concatenate
+        self._set_fitted(join([self._fitted, added]))
+        return self
+
+    def _set_fitted(self, fitted: Any) -> None:
+        self._learn(fitted)
+        self._fitted = fitted
+        self.n_groups_ = len(fitted)
+
+    def _compare(self, groups: Groups) -> np.ndarray:
+        return self._all_pairs(self._prepare(groups), self._fitted, self.output)
+
+    def _compare_fitted(self, rows: slice) -> np.ndarray:
+        return self._all_pairs(self._fitted[rows], self._fitted, self.output)
+
+    def _keep_fitted(self, kept: np.ndarray) -> None:
+        self._set_fitted(self._fitted[kept])
+
+    def _get_stored(self) -> dict[str, Any]:
+        return {"fitted": self._fitted, **self._stored_features()} if hasattr(self, "n_groups_") else {}
+
+    def _set_stored(self, state: dict[str, Any]) -> None:
+        self._set_fitted(state["fitted"])
+        self._restore_features(state)
 
     def transform(self, X: Any) -> np.ndarray:
         """Compare groups with the fitted ones.
@@ -80,7 +120,7 @@ class _Baseline(GroupsEstimator):
         matrix : ndarray of shape (n_groups_X, n_groups_)
         """
         check_is_fitted(self, "n_groups_")
-        return self._all_pairs(self._prepare(self._read(X)), self._fitted, self.output)
+        return self._compare(self._read(X))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to groups and compare them with each other.
@@ -187,16 +227,21 @@ class MeanVector(_Baseline):
         -------
         embedding : ndarray of shape (n_groups, n_features)
         """
-        return self._prepare(self._read(X))
+        return self._project(self._prepare(self._read(X)))
 
     def _prepare(self, groups: Groups) -> np.ndarray:
         return (_sums(groups) / groups.totals[:, None]).astype(groups.output_dtype)
 
+    def _project(self, means: np.ndarray) -> np.ndarray:
+        """What of the means is compared."""
+        return means
+
     def _all_pairs(self, left: np.ndarray, right: np.ndarray | None, output: str) -> np.ndarray:
-        return cosine_similarity(left, right) if output == "similarity" else cosine_distances(left, right)
+        compare = cosine_similarity if output == "similarity" else cosine_distances
+        return compare(self._project(left), None if right is None else self._project(right))
 
     def _row_by_row(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
-        distances = paired_cosine_distances(left, right)
+        distances = paired_cosine_distances(self._project(left), self._project(right))
         return 1 - distances if output == "similarity" else distances
 
 
@@ -246,22 +291,24 @@ class SIF(MeanVector):
         super().__init__(output)
         self.n_components = n_components
 
-    def _learn(self, groups: Groups) -> None:
-        if self.n_components > min(len(groups), groups.n_features):
+    def _learn(self, fitted: np.ndarray) -> None:
+        if self.n_components > min(fitted.shape):
             raise ValueError(
-                f"n_components={self.n_components} is more than the {len(groups)} groups of {groups.n_features} "
+                f"n_components={self.n_components} is more than the {len(fitted)} groups of {fitted.shape[1]} "
                 f"features have."
             )
-        embedding = _sums(groups) / groups.sizes[:, None]
+        embedding = fitted.astype(np.float64, copy=False)
         _, vectors = np.linalg.eigh(embedding.T @ embedding)
         self.components_ = vectors[:, ::-1][:, : self.n_components].T
 
     def _prepare(self, groups: Groups) -> np.ndarray:
-        embedding = _sums(groups) / groups.sizes[:, None]
-        if self.n_components:
-            check_is_fitted(self, "components_")
-            embedding -= embedding @ self.components_.T @ self.components_
-        return embedding.astype(groups.output_dtype)
+        return (_sums(groups) / groups.sizes[:, None]).astype(groups.output_dtype)
+
+    def _project(self, means: np.ndarray) -> np.ndarray:
+        if not self.n_components:
+            return means
+        check_is_fitted(self, "components_")
+        return (means - means @ self.components_.T @ self.components_).astype(means.dtype, copy=False)
 
 
 class WordMoversDistance(_Baseline):

@@ -73,7 +73,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         -------
         self : PairSimilarity
         """
-        last = _steps(self.estimator)[1]
+        last = split_pipeline(self.estimator)[1]
         if not hasattr(last, "paired"):
             raise TypeError(
                 f"PairSimilarity needs a similarity with a method 'paired', or a pipeline ending with one, got "
@@ -96,7 +96,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         similarity : ndarray of shape (n_pairs,)
         """
         check_is_fitted(self, "estimator_")
-        before, similarity = _steps(self.estimator_)
+        before, similarity = split_pipeline(self.estimator_)
         sides = _sides(X)
         if before is not None:
             sides = tuple(before.transform(side) for side in sides)
@@ -128,8 +128,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         return float(spearmanr(similarity, y).statistic)
 
 
-def _steps(estimator: Any) -> tuple[Any, Any]:
-    """What comes before the similarity, if anything does, and the similarity."""
+def split_pipeline(estimator: Any) -> tuple[Any, Any]:
+    """What comes before the last step, if anything does, and the last step."""
     if not isinstance(estimator, Pipeline):
         return None, estimator
     before = estimator[:-1] if len(estimator) > 1 else None

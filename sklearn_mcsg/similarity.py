@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._base import ComparisonEstimator
+from sklearn_mcsg._calibration import ThresholdMixin
 from sklearn_mcsg._pairwise import OUTPUTS, in_precision, rows_per_chunk
 from sklearn_mcsg._statistics import Statistics
 from sklearn_mcsg.criteria import CRITERIA, Criterion
@@ -20,7 +21,7 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
 
-class ModelComparisonSimilarity(ComparisonEstimator):
+class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -187,7 +188,7 @@ class ModelComparisonSimilarity(ComparisonEstimator):
         if not hasattr(self, "_comparison"):
             return self.fit(X)
         self._validate_params()
-        if self._model_hash() != self._fitted_hash:
+        if self._model_key() != self._fitted_key:
             raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
         groups = self._check_fitted_groups(X)
         statistics = Statistics.concatenate([self._statistics, self._comparison.statistics(groups)])
@@ -208,9 +209,7 @@ class ModelComparisonSimilarity(ComparisonEstimator):
             The chosen output for each pair.
         """
         check_is_fitted(self)
-        groups = self._read(X, self.output)
-        left, right = self._prepare(groups, self.output), self._fitted_side(self.output)
-        return self._active().all_pairs(left, right, self.output, np.result_type(groups.output_dtype, self._dtype))
+        return self._compare(self._read(X, self.output))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``pairwise(X)`` at the price of one pass.

@@ -176,6 +176,18 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
+    def _get_stored(self) -> dict[str, Any]:
+        if not hasattr(self, "oov_rate_"):
+            return {}
+        learnt = getattr(self, "frequencies_", {})
+        state = {"oov_rate": self.oov_rate_, "total": self._total}
+        return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
+
+    def _set_stored(self, state: dict[str, Any]) -> None:
+        self.oov_rate_, self._total = state["oov_rate"], state["total"]
+        if self.frequencies is None:
+            self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
+
     def set_output(self, *, transform: str | None = None) -> Self:
         """Accept any container: groups of vectors fit into none but their own.
 

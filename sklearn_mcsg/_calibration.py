@@ -1,0 +1,208 @@
+"""How often chance does as well: random pairs for a threshold, permutations for one pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._base import ComparisonEstimator
+from sklearn_mcsg.groups import Groups
+
+_BLOCK = 2**20  # of null values looked at, at a time
+
+
+class PermutationTest(NamedTuple):
+    """Similarity of two groups, and how often a random division of their vectors is as dissimilar."""
+
+    similarity: float
+    pvalue: float
+
+
+@dataclass(frozen=True, eq=False)
+class NullDistribution:
+    """Distances of random pairs, in order of the pairs' size: n m / (n + m) with n and m the weights of the groups.
+
+    Short groups are easily similar, so a pair is held against those random pairs whose size is nearest to its own.
+    """
+
+    size: np.ndarray
+    distance: np.ndarray
+
+    @classmethod
+    def of(cls, size: np.ndarray, distance: np.ndarray) -> NullDistribution:
+        order = np.argsort(size, kind="stable")
+        return cls(size[order], distance[order])
+
+    def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """Share of comparable random pairs that are at least as near, never 0."""
+        window = max(100, len(self.size) // 10)
+        window = min(window, len(self.size))
+        middle = np.searchsorted(self.size, size)
+        starts = np.clip(middle - window // 2, 0, len(self.size) - window)
+        views = np.lib.stride_tricks.sliding_window_view(self.distance, window)
+        step = max(1, _BLOCK // window)
+        counts = [
+            (views[starts[i : i + step]] <= distance[i : i + step, None]).sum(axis=1)
+            for i in range(0, len(starts), step)
+        ]
+        return (1 + np.concatenate(counts)) / (1 + window)
+
+
+class ThresholdMixin(ComparisonEstimator):
+    """Thresholds that mean something: p-values against random pairs, and a permutation test of one pair."""
+
+    def calibrate(self, X: Any = None, *, n_pairs: int = 20_000) -> Self:
+        """Learn how near random pairs of groups are, so that `p_value` and `similar` can tell more than chance.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups to draw pairs from; ``None`` means the fitted ones.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
+        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        side = self._fitted_side(self.output)
+        if X is not None:
+            side = self._prepare(self._read(X, self.output), self.output)
+        if len(side) < 2:
+            raise ValueError("calibrate needs at least two groups to draw pairs from.")
+        left, right = random_pairs(len(side), n_pairs, check_random_state(self.random_state))
+        values = self._active().row_by_row(side[left], side[right], self.output)
+        self._null = (
+            self.output,
+            NullDistribution.of(_pair_size(side.n[left], side.n[right]), self._as_distance(values)),
+        )
+        return self
+
+    def p_value(self, X: Any, Y: Any) -> np.ndarray:
+        """How often random pairs of about the same size are at least as near as each pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are more similar than chance makes them.
+        """
+        output, null = getattr(self, "_null", (None, None))
+        if output != self.output:
+            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+        left, right, _, _ = self._prepare_sides(X, Y, None, paired=True)
+        values = self._active().row_by_row(left, right, self.output)
+        return null.p_value(_pair_size(left.n, right.n), self._as_distance(values))
+
+    def similar(self, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
+        """Whether pairs are more similar than all but a share `level` of random pairs of their size, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        level : float, default=0.01
+            How often random pairs may be called similar.
+
+        Returns
+        -------
+        similar : ndarray of shape (n_groups,) of bool
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        return self.p_value(X, Y) <= level
+
+    def paired_test(self, a: Any, b: Any, *, n_permutations: int = 999) -> PermutationTest:
+        """Test whether one distribution generated two groups, by dividing their vectors anew at random.
+
+        Under that hypothesis all divisions are alike, so a p-value of 0.05 or less comes up in at most one of twenty
+        tests, whatever the distribution. When there are no more divisions than `n_permutations`, all are looked at.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_vectors, n_features), or Groups of length 1
+            The two groups.
+        n_permutations : int, default=999
+            Number of random divisions.
+
+        Returns
+        -------
+        result : PermutationTest
+            With `similarity` and `pvalue`, the share of divisions that are at most as similar.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> x = np.random.default_rng(0).normal(size=(12, 3))
+        >>> ModelComparisonSimilarity(random_state=0).paired_test(x, x + 2).pvalue
+        0.001
+        """
+        one, other = (self._read(x if isinstance(x, Groups) else [x], "similarity") for x in (a, b))
+        self._check_same_width(one, other)
+        for groups in (one, other):
+            if len(groups) != 1:
+                raise ValueError(f"paired_test compares one group with one other, got {len(groups)} groups.")
+        left, right = divisions(one, other, n_permutations, check_random_state(self.random_state))
+        values = self.paired(left, right, output="similarity")
+        given = float(self.paired(one, other, output="similarity")[0])
+        at_most = int((values <= given + 1e-9 * np.abs(values).max()).sum())
+        return PermutationTest(given, at_most / len(values))
+
+    def _as_distance(self, values: np.ndarray) -> np.ndarray:
+        return -values if self.output == "similarity" else values
+
+
+def _pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    return n * m / (n + m)
+
+
+def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of different groups."""
+    left = random_state.randint(n_groups, size=n_pairs)
+    return left, (left + random_state.randint(1, n_groups, size=n_pairs)) % n_groups
+
+
+def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:
+    """Divisions of the vectors of two groups into two of the same numbers: all there are, or the given and random ones."""
+    pooled = Groups.concatenate([a, b])
+    n, total = a.n_rows, pooled.n_rows
+    if comb(total, n) <= n_permutations:
+        chosen = np.array(list(combinations(range(total), n)))
+        orders = np.array([np.concatenate([rows, np.setdiff1d(np.arange(total), rows)]) for rows in chosen])
+    else:
+        drawn = [random_state.permutation(total) for _ in range(n_permutations)]
+        orders = np.array([np.arange(total), *drawn])
+    return _select(pooled, orders[:, :n]), _select(pooled, orders[:, n:])
+
+
+def _select(groups: Groups, rows: np.ndarray) -> Groups:
+    """A group for each row of positions among all vectors."""
+    indices: Any = rows if groups.indices is None else groups.indices[rows]
+    weights = None if groups.weights is None else groups.weights[rows].ravel()
+    offsets = np.arange(len(rows) + 1) * rows.shape[1]
+    return Groups(groups.vectors, offsets, indices=indices.ravel(), weights=weights)

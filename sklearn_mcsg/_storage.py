@@ -1,0 +1,165 @@
+"""Fitted estimators as a folder of plain arrays and JSON: nothing in it can run code.
+
+    folder/index.json      format, version, the tree of parameters and state, and each array's file, size and checksum
+    folder/0.npy, 1.npy …  the arrays, which can be memory-mapped
+
+`encode` turns an object into JSON and a list of arrays; only the classes in `_classes` are known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from sklearn_mcsg.groups import Groups
+
+_FORMAT, _VERSION = "sklearn_mcsg index", 1
+_ERRORS = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+
+
+def save(path: Any, estimator: BaseEstimator) -> None:
+    """Write a fitted estimator; a folder that holds one already is replaced once the new one is complete."""
+    path = Path(path)
+    if path.exists() and not (path / "index.json").is_file():
+        raise ValueError(f"{path} exists and is no saved index: choose another path, nothing was written.")
+    arrays: list[np.ndarray] = []
+    tree = encode(estimator, arrays)
+    partial = path.with_name(f"{path.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    files = []
+    for i, array in enumerate(arrays):
+        file = partial / f"{i}.npy"
+        np.save(file, array, allow_pickle=False)
+        files.append({"size": file.stat().st_size, "checksum": _checksum(file)})
+    content = {"format": _FORMAT, "version": _VERSION, "arrays": files, "object": tree}
+    (partial / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
+    if path.exists():
+        old = path.with_name(f"{path.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        os.replace(path, old)
+        os.replace(partial, path)
+        shutil.rmtree(old)
+    else:
+        os.replace(partial, path)
+
+
+def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
+    """Read a fitted estimator of an expected class."""
+    path = Path(path)
+    if mmap_mode not in (None, "r", "c"):
+        raise ValueError(f"mmap_mode must be None, 'r' or 'c', got {mmap_mode!r}.")
+    if not (path / "index.json").is_file():
+        raise FileNotFoundError(f"{path} is no saved index: it has no index.json.")
+    try:
+        content = json.loads((path / "index.json").read_text(encoding="utf8"))
+        if content["format"] != _FORMAT:
+            raise ValueError("another format")
+        version = int(content["version"])
+    except _ERRORS as error:
+        raise ValueError(f"{path} is damaged or no saved index: index.json cannot be read ({error}).") from error
+    if version > _VERSION:
+        raise ValueError(
+            f"{path} was saved by a newer version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
+            f"upgrade to open it."
+        )
+    try:
+        arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
+        estimator = decode(content["object"], arrays)
+    except _ERRORS as error:
+        raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
+    if not isinstance(estimator, expected):
+        raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
+    return estimator
+
+
+def _open(file: Path, known: dict[str, int], mmap_mode: Any) -> np.ndarray:
+    """An array of the size it was saved with, of the same content unless it stays on disk; never pickled objects."""
+    if file.stat().st_size != known["size"]:
+        raise ValueError(f"{file.name} has {file.stat().st_size} bytes in place of {known['size']}")
+    if mmap_mode is None and _checksum(file) != known["checksum"]:
+        raise ValueError(f"the content of {file.name} has changed")
+    return np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
+
+
+def _checksum(file: Path) -> int:
+    value = 0
+    with file.open("rb") as stream:
+        while block := stream.read(2**20):
+            value = zlib.crc32(block, value)
+    return value
+
+
+@cache
+def _classes() -> dict[str, type]:
+    """Classes that may be stored, by name."""
+    import sklearn_mcsg
+    from sklearn_mcsg import _gaussians, _statistics, _vmf
+
+    modules = (sklearn_mcsg, _gaussians, _statistics, _vmf)
+    known = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {c.__name__: c for c in (*known, Pipeline) if c.__module__.startswith("sklearn_mcsg") or c is Pipeline}
+
+
+def encode(value: Any, arrays: list[np.ndarray]) -> Any:
+    """An object as JSON, its arrays appended to a list."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return encode(value.item(), arrays)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [encode(item, arrays) for item in value]}
+    if isinstance(value, np.dtype):
+        return {"dtype": value.name}
+    name = type(value).__name__
+    if _classes().get(name) is not type(value):
+        raise TypeError(
+            f"A saved index holds arrays, numbers and the estimators of sklearn_mcsg, not {value!r}: word vectors and "
+            f"frequencies must be given by name or path."
+        )
+    if isinstance(value, Groups):
+        parts: dict[str, Any] = {key: getattr(value, key) for key in ("vectors", "offsets", "indices", "weights")}
+    elif is_dataclass(value):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        parts = value.get_params(deep=False)  # type: ignore[attr-defined]
+    state = value._get_stored() if hasattr(value, "_get_stored") else {}
+    return {"class": name, "parts": _each(encode, parts, arrays), "state": _each(encode, state, arrays)}
+
+
+def decode(value: Any, arrays: list[np.ndarray]) -> Any:
+    """The object that JSON and arrays stand for."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "dtype" in value:
+        return np.dtype(value["dtype"])
+    for kind in (tuple, list):
+        if kind.__name__ in value:
+            return kind(decode(item, arrays) for item in value[kind.__name__])
+    parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
+    decoded = _classes()[value["class"]](**parts)
+    if state:
+        decoded._set_stored(state)
+    return decoded
+
+
+def _each(function: Callable, items: dict[str, Any], arrays: list[np.ndarray]) -> dict[str, Any]:
+    return {key: function(item, arrays) for key, item in items.items()}

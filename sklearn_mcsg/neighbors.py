@@ -1,0 +1,452 @@
+"""Exact nearest groups: an index that grows, shrinks, and goes to disk as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg import _storage
+from sklearn_mcsg._base import GroupsEstimator
+from sklearn_mcsg.pairs import split_pipeline
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
+
+__all__ = ["GroupNeighbors", "find_duplicates"]
+
+_CHUNK_BYTES = 2**26  # of the matrix at a time
+
+
+class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Exact nearest neighbours among groups, by any similarity.
+
+    The matrix of all comparisons is never held: blocks of rows are reduced to their nearest groups as they come.
+
+    Parameters
+    ----------
+    similarity : estimator, default=None
+        What compares groups: a `ModelComparisonSimilarity`, a baseline such as `MeanVector`, or a pipeline that ends
+        with one. ``None`` is ``ModelComparisonSimilarity(output="distance")``. Its `output` is the distance; with
+        ``"similarity"`` higher is nearer, and the distances are similarities negated.
+    n_neighbors : int, default=5
+        Number of neighbours.
+    mode : {"distance", "connectivity"}, default="distance"
+        What `transform` puts into its graph.
+    n_jobs : int, default=None
+        Number of jobs, in place of the similarity's own.
+    verbose : int, default=0
+        Whether to show progress bars, in place of the similarity's own.
+
+    Attributes
+    ----------
+    similarity_ : estimator
+        The similarity, fitted to the indexed groups.
+    n_samples_fit_ : int
+        Number of indexed groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupNeighbors
+    >>> X = [np.array([[0.0], [1.0], [2.0]]), np.array([[0.5], [1.5]]), np.array([[8.0], [9.0]])]
+    >>> distances, indices = GroupNeighbors(n_neighbors=1).fit(X).kneighbors()
+    >>> indices.ravel()
+    array([1, 0, 1])
+    >>> distances.ravel().round(2)
+    array([ 0.52,  0.52, 16.19])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "similarity": [HasMethods(["fit", "transform"]), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "mode": [StrOptions({"distance", "connectivity"})],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        similarity: Any = None,
+        *,
+        n_neighbors: int = 5,
+        mode: str = "distance",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.similarity = similarity
+        self.n_neighbors = n_neighbors
+        self.mode = mode
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Index groups.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes
+            The groups to be found.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        self._validate_params()
+        similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
+        self.similarity_ = clone(similarity).fit(X)
+        self._last()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add groups to the index; if that fails, the index stays as it was.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        if not hasattr(self, "similarity_"):
+            return self.fit(X)
+        self._last().partial_fit(self._groups(X))
+        return self
+
+    def remove(self, indices: Any) -> Self:
+        """Take groups out of the index; those that follow move up.
+
+        What the similarity has learnt from the corpus is learnt anew from the groups that remain.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Which groups.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        check_is_fitted(self, "similarity_")
+        n = self.n_samples_fit_
+        indices = np.atleast_1d(np.asarray(indices))
+        if indices.ndim != 1 or indices.dtype.kind not in "iu" or not ((indices >= -n) & (indices < n)).all():
+            raise ValueError(f"indices must be integers between 0 and {n - 1}, got {indices!r}.")
+        kept = np.delete(np.arange(n), indices)
+        if not len(kept):
+            raise ValueError("At least one group must remain in the index: to start anew, call fit.")
+        self._last()._keep_fitted(kept)
+        return self
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Number of indexed groups."""
+        return self._last().n_groups_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Width of the vectors."""
+        return self._last().n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Find the nearest groups, the nearest first and ties by index.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes, default=None
+            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        n_neighbors : int, default=None
+            In place of the parameter `n_neighbors`.
+        return_distance : bool, default=True
+            Whether to return distances, too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Only if `return_distance`.
+        indices : ndarray of shape (n_queries, n_neighbors)
+        """
+        k = self._check_n_neighbors(n_neighbors, itself=X is None)
+        found = [_smallest(distances, k) for distances, _ in self._distances(X, itself=np.inf)]
+        indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return (distances, indices) if return_distance else indices
+
+    def radius_neighbors(
+        self, X: Any = None, radius: float = 1.0, return_distance: bool = True, sort_results: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Find all groups within a distance.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes, default=None
+            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        radius : float, default=1.0
+            Largest distance.
+        return_distance : bool, default=True
+            Whether to return distances, too.
+        sort_results : bool, default=False
+            Whether the nearest come first; otherwise groups come in the order of their indices.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of arrays
+            Only if `return_distance`.
+        indices : ndarray of shape (n_queries,) of arrays
+        """
+        check_is_fitted(self, "similarity_")
+        indices: list[np.ndarray] = []
+        values: list[np.ndarray] = []
+        for distances, _ in self._distances(X, itself=np.nan):
+            for row in distances:
+                near = np.flatnonzero(row <= radius)
+                if sort_results:
+                    near = near[np.argsort(row[near], kind="stable")]
+                indices.append(near)
+                values.append(row[near])
+        return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> sparse.csr_matrix:
+        """The nearest groups as a sparse matrix.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes, default=None
+            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        n_neighbors : int, default=None
+            In place of the parameter `n_neighbors`.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Ones, or distances.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, n_samples_fit_)
+            With each row's entries in order of distance.
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance', got {mode!r}.")
+        distances, indices = self.kneighbors(X, n_neighbors)
+        return self._graph(distances, indices, mode)
+
+    def transform(self, X: Any) -> sparse.csr_matrix:
+        """Graph of the nearest indexed groups, in the form of scikit-learn's `KNeighborsTransformer`.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes
+            Queries.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, n_samples_fit_)
+            With ``mode="distance"``, one neighbour more than `n_neighbors`, as a group is its own first.
+        """
+        check_is_fitted(self, "similarity_")
+        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
+
+    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
+        """Index groups and return their graph, each group's own entry first.
+
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes
+            The groups to be found.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_groups, n_groups)
+        """
+        self.fit(X)
+        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), itself=False)
+        found = []
+        for distances, rows in self._distances(None, itself=-np.inf):
+            indices, values = _smallest(distances, k)
+            values[:, 0] = rows
+            found.append((indices, values))
+        indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return self._graph(values, indices, self.mode)
+
+    def save(self, path: Any) -> None:
+        """Write the index into a folder, as plain arrays and JSON.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder, made anew; one that holds a saved index is replaced.
+        """
+        check_is_fitted(self, "similarity_")
+        _storage.save(path, self)
+
+    @classmethod
+    def load(cls, path: Any, *, mmap_mode: str | None = None) -> Self:
+        """Open a saved index.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        mmap_mode : {"r", "c"}, default=None
+            Leave the arrays on disk and read them as needed, as in `numpy.load`.
+
+        Returns
+        -------
+        index : GroupNeighbors
+        """
+        return _storage.load(path, cls, mmap_mode)
+
+    def _get_stored(self) -> dict[str, Any]:
+        return {"similarity_": self.similarity_}
+
+    def _set_stored(self, state: dict[str, Any]) -> None:
+        self.similarity_ = state["similarity_"]
+
+    def _last(self) -> Any:
+        """What compares groups, at the end of the pipeline, with the jobs that the index asks for."""
+        check_is_fitted(self, "similarity_")
+        last = split_pipeline(self.similarity_)[1]
+        if not isinstance(last, GroupsEstimator):
+            raise TypeError(f"similarity must compare groups, or be a pipeline ending so, got {type(last).__name__}.")
+        for name in ("n_jobs", "verbose"):
+            if getattr(self, name) and name in last.get_params(deep=False):
+                last.set_params(**{name: getattr(self, name)})
+        return last
+
+    def _groups(self, X: Any) -> Any:
+        """What the steps before the last make of X."""
+        before = split_pipeline(self.similarity_)[0]
+        return X if before is None else before.transform(X)
+
+    def _distances(self, X: Any, itself: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows of distances to all indexed groups, block by block, with the entry of each group itself apart.
+
+        Indexed groups get `itself` in the place of their distance to themselves, which comes along.
+        """
+        last = self._last()
+        sign = -1 if last.output == "similarity" else 1
+        groups = None if X is None else last._check_fitted_groups(self._groups(X))
+        n_queries = last.n_groups_ if groups is None else len(groups)
+        budget = min(get_config()["working_memory"] * 2**20, _CHUNK_BYTES)
+        for rows in gen_batches(n_queries, max(1, int(budget // (8 * last.n_groups_)))):
+            if groups is not None:
+                yield sign * last._compare(groups[rows]), np.empty(0)
+                continue
+            distances = sign * last._compare_fitted(rows)
+            own = np.arange(len(distances)), np.arange(rows.start, rows.stop)
+            apart = distances[own]
+            distances[own] = itself
+            yield distances, apart
+
+    def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
+        if mode == "distance" and distances.min(initial=0) < 0:
+            raise ValueError(
+                "Negative distances cannot be in a graph: choose another output of the similarity, such as 'distance'."
+            )
+        data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
+        pointers = np.arange(0, indices.size + 1, indices.shape[1])
+        return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_samples_fit_))
+
+    def _check_n_neighbors(self, n_neighbors: int | None, itself: bool) -> int:
+        check_is_fitted(self, "similarity_")
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"n_neighbors must be a positive integer, got {k!r}.")
+        available = self.n_samples_fit_ - itself
+        if k > available:
+            others = " besides the query itself" if itself else ""
+            raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
+        return int(k)
+
+
+def find_duplicates(
+    X: Any, *, threshold: float, similarity: Any = None, n_jobs: int | None = None, verbose: int = 0
+) -> list[np.ndarray]:
+    """Find sets of groups that are near-duplicates of each other.
+
+    Two groups are duplicates if their distance is at most the threshold, and so are the duplicates of duplicates.
+
+    Parameters
+    ----------
+    X : groups, or what the pipeline takes
+        The groups.
+    threshold : float
+        Largest distance between duplicates, in the similarity's output.
+    similarity : estimator, default=None
+        As in `GroupNeighbors`.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    duplicates : list of ndarray
+        Indices of each set of two groups or more, in increasing order.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import find_duplicates
+    >>> X = [[[0.0], [1.0]], [[8.0], [9.0]], [[1.0], [0.0]], [[8.0], [9.5]]]
+    >>> find_duplicates(X, threshold=0.01)
+    [array([0, 2])]
+    >>> find_duplicates(X, threshold=1.0)
+    [array([0, 2]), array([1, 3])]
+    """
+    index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
+    near = index.radius_neighbors(radius=threshold, return_distance=False)
+    pointers = np.concatenate([[0], np.cumsum([len(row) for row in near])])
+    indices = np.concatenate(near) if pointers[-1] else np.empty(0, dtype=int)
+    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(near), len(near)))
+    n_sets, labels = connected_components(graph, directed=False)
+    order = np.argsort(labels, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(labels, minlength=n_sets))[:-1])
+    return sorted((m for m in members if len(m) > 1), key=lambda m: m[0])
+
+
+def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and values of each row's k smallest entries, in order, ties by column."""
+    columns = np.argpartition(matrix, k - 1, axis=1)[:, :k]
+    largest = np.take_along_axis(matrix, columns, axis=1).max(axis=1)
+    tied = np.flatnonzero((matrix <= largest[:, None]).sum(axis=1) > k)
+    for row in tied:
+        candidates = np.flatnonzero(matrix[row] <= largest[row])
+        columns[row] = candidates[np.argsort(matrix[row, candidates], kind="stable")[:k]]
+    columns.sort(axis=1)
+    values = np.take_along_axis(matrix, columns, axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
+
+
+def _objects(arrays: list[np.ndarray]) -> np.ndarray:
+    """Arrays of different lengths in an array."""
+    objects = np.empty(len(arrays), dtype=object)
+    for i, array in enumerate(arrays):
+        objects[i] = array
+    return objects
