@@ -276,6 +276,33 @@ def running_times(vectors, tasks, counts, wmd):
     return seconds
 
 
+def threshold_table(vectors, tasks, counts):
+    """How often held-out pairs are called similar: random ones, and those that people find equivalent."""
+    reader = Reader(vectors, counts)
+    rng = np.random.default_rng(0)
+    left, right = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
+    order = rng.permutation(len(left))
+    half, rest = order[: min(1500, len(order) // 2)], order[len(order) // 2 :]
+    seen = [side[i] for side in (left, right) for i in half]
+    left, right = ([side[i] for i in rest] for side in (left, right))
+    alike = np.concatenate([t.gold for t in tasks])[rest] >= 4
+    groups = reader("recipe", seen + left + right)
+    one, other = groups[len(seen) : len(seen) + len(left)], groups[len(seen) + len(left) :]
+    shuffled = other[rng.permutation(len(other))]
+    lines = ["| output | level | random pairs | shortest quarter | longest quarter | gold 4 and more |"]
+    lines.append("|---|--:|--:|--:|--:|--:|")
+    size = one.sizes + shuffled.sizes
+    short, long = size <= np.quantile(size, 0.25), size >= np.quantile(size, 0.75)
+    for output in ("distance", "centered"):
+        model = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
+        model.fit(groups[: len(seen)]).calibrate()
+        chance, power = model.p_value(one, shuffled), model.p_value(one, other)[alike]
+        for level in (0.05, 0.01):
+            shares = [(p <= level).mean() for p in (chance, chance[short], chance[long], power)]
+            lines.append(f"| {output} | {level} | {' | '.join(f'{share:.3f}' for share in shares)} |")
+    return "\n".join(lines)
+
+
 def published(name, tasks):
     """The paper's correlations, sub-task by sub-task, where its authors list them."""
     by_task = dict(zip(TASKS.split(), PUBLISHED.get(name, "").split(), strict=False))

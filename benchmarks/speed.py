@@ -19,7 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics.pairwise import cosine_similarity
 
-from sklearn_mcsg import EmbeddingVectorizer, Groups, ModelComparisonSimilarity
+from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, Groups, ModelComparisonSimilarity
 
 JOBS = 2
 
@@ -199,6 +199,27 @@ def reading_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
     )
 
 
+def retrieval(n_groups, n_queries, n_features=50):
+    """Nearest neighbours in an index; a sentence of what many queries take, and of one query beside the cosine."""
+    groups = make_groups(n_groups, n_features, np.float64)
+    index = GroupNeighbors(n_neighbors=10, n_jobs=JOBS).fit(groups)
+    index.kneighbors(groups[:1])
+    tracemalloc.start()
+    start = time.perf_counter()
+    index.kneighbors(groups[:n_queries])
+    seconds = time.perf_counter() - start
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    means = group_means(groups)
+    one = best(lambda: index.kneighbors(groups[:1]), 5)
+    cosine = best(lambda: np.argpartition(-cosine_similarity(means[:1], means), 10), 5)
+    return (
+        f"`GroupNeighbors` on {n_groups:,} groups, {n_features} features: {n_queries:,} queries in {seconds:.1f} s and "
+        f"{peak / 2**20:,.0f} MiB beyond the index. One query takes {1000 * one:.0f} ms, {one / cosine:.1f} times the "
+        f"cosine of the means by brute force."
+    )
+
+
 def growth_exponent(results):
     """Slope of log time against log number of groups, over the larger half, where fixed costs no longer show."""
     results = results[len(results) // 2 :] if len(results) > 2 else results
@@ -300,6 +321,8 @@ def main(arguments=None):
     print("fitting many texts")
     fitting = million_texts(20_000 if options.quick else 1_000_000)
     reading = reading_texts(10_000 if options.quick else 200_000)
+    print("nearest neighbours")
+    finding = retrieval(*((5000, 100) if options.quick else (100_000, 1000)))
     largest = [results[-1] for results in by_size.values()]
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
     text = f"""# Speed
@@ -320,6 +343,8 @@ Growth of the time with the number of groups, as an exponent (2 is quadratic): {
 {fitting}
 
 {reading}
+
+{finding}
 
 ![Seconds against the number of groups](speed.png)
 

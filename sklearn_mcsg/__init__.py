@@ -8,6 +8,7 @@ from sklearn_mcsg._version import __version__
 from sklearn_mcsg._word_vectors import load_word_vectors
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
 from sklearn_mcsg.criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
+from sklearn_mcsg.explanation import Explanation, explain_texts
 from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import (
     LIKELIHOODS,
@@ -36,6 +37,7 @@ __all__ = [
     "Criterion",
     "DiagonalGaussian",
     "EmbeddingVectorizer",
+    "Explanation",
     "Fit",
     "FullGaussian",
     "GroupNeighbors",
@@ -51,6 +53,7 @@ __all__ = [
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
+    "explain_texts",
     "find_duplicates",
     "load_word_vectors",
     "make_text_similarity",

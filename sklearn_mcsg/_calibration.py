@@ -8,7 +8,6 @@ from math import comb
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -112,7 +111,7 @@ class ThresholdMixin(ComparisonEstimator):
             Small for pairs that are more similar than chance makes them.
         """
         output, null = getattr(self, "_null", (None, None))
-        if output != self.output:
+        if null is None or output != self.output:
             raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
         left, right, _, _ = self._prepare_sides(X, Y, None, paired=True)
         values = self._active().row_by_row(left, right, self.output)
@@ -188,7 +187,7 @@ def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomStat
 
 
 def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:
-    """Divisions of the vectors of two groups into two of the same numbers: all there are, or the given and random ones."""
+    """Divide the vectors of two groups into two of the same numbers: in all ways, or as given and at random."""
     pooled = Groups.concatenate([a, b])
     n, total = a.n_rows, pooled.n_rows
     if comb(total, n) <= n_permutations:

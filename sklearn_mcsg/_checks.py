@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 
-def check_group(array: Any, i: int) -> np.ndarray:
+def check_group(array: Any, i: int | str) -> np.ndarray:
     """One group as a 2-d array of numbers."""
     if isinstance(array, str | bytes):
         raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")

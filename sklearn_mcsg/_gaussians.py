@@ -106,6 +106,11 @@ class DiagonalGaussian(Likelihood):
     def log_likelihood(self, statistics: _Moments) -> np.ndarray:
         return -0.5 * statistics.n * (np.log(statistics.variance) + _LOG_2PI + 1).sum(axis=1)
 
+    def vector_log_likelihood(self, statistics: _Moments, vectors: np.ndarray) -> np.ndarray:
+        variance = statistics.variance
+        square = np.square(vectors - statistics.mean) + statistics.reg_covar
+        return -0.5 * (_LOG_2PI + np.log(variance) + square / variance)
+
     def n_parameters(self, n_features: int) -> int:
         return 2 * n_features
 
@@ -204,6 +209,11 @@ class SphericalGaussian(Likelihood):
 
     def log_likelihood(self, statistics: _Scatter) -> np.ndarray:
         return -0.5 * statistics.n * statistics.n_features * (np.log(statistics.variance) + _LOG_2PI + 1)
+
+    def vector_log_likelihood(self, statistics: _Scatter, vectors: np.ndarray) -> np.ndarray:
+        d, variance = statistics.n_features, statistics.variance
+        square = np.square(vectors - statistics.mean).sum(axis=1) + d * statistics.reg_covar
+        return -0.5 * (d * (_LOG_2PI + np.log(variance)) + square / variance)
 
     def n_parameters(self, n_features: int) -> int:
         return n_features + 1
@@ -323,6 +333,18 @@ class FullGaussian(Likelihood):
             log_det += (d - eigenvalues.shape[1]) * np.log(statistics.reg_covar)
         return -0.5 * statistics.n * (d * (_LOG_2PI + 1) + log_det)
 
+    def vector_log_likelihood(self, statistics: _Factors, vectors: np.ndarray) -> np.ndarray:
+        (eigenvalues,), (basis,) = self._eigen(statistics, vectors=True)
+        centred = vectors - statistics.mean
+        scores = centred @ basis.T
+        square = ((np.square(scores) + statistics.reg_covar) / eigenvalues).sum(axis=1)
+        log_det = np.log(eigenvalues).sum()
+        outside = statistics.n_features - len(eigenvalues)
+        if outside > 0:
+            square += np.square(centred - scores @ basis).sum(axis=1) / statistics.reg_covar + outside
+            log_det += outside * np.log(statistics.reg_covar)
+        return -0.5 * (statistics.n_features * _LOG_2PI + log_det + square)
+
     def n_parameters(self, n_features: int) -> int:
         return n_features + n_features * (n_features + 1) // 2
 
@@ -399,14 +421,16 @@ class FullGaussian(Likelihood):
 
 
 def _compress(factors: Groups) -> Groups:
-    """Reduce the centred rows of each group to their triangular factor: one row less, and never more than features."""
+    """Reduce the rows of groups that have more of them than features to their triangular factor; drop single rows."""
     sizes, d = factors.sizes, factors.n_features
-    kept = np.minimum(np.maximum(sizes - 1, 0), d)
+    kept = np.where(sizes > 1, np.minimum(sizes, d), 0)
     offsets = np.concatenate([[0], np.cumsum(kept)])
     rows = np.empty((offsets[-1], d))
     for size in np.unique(sizes[sizes > 1]):
         chosen = np.flatnonzero(sizes == size)
-        triangles = np.asarray(np.linalg.qr(factors[chosen].rows().reshape(-1, size, d), mode="r"))[:, : size - 1]
-        targets = offsets[chosen][:, None] + np.arange(triangles.shape[1])
-        rows[targets.ravel()] = triangles.reshape(-1, d)
+        block = factors[chosen].rows().reshape(-1, size, d)
+        if size > d:
+            block = np.asarray(np.linalg.qr(block, mode="r"))
+        targets = offsets[chosen][:, None] + np.arange(block.shape[1])
+        rows[targets.ravel()] = block.reshape(-1, d)
     return Groups(rows, offsets)

@@ -32,7 +32,7 @@ class Likelihood(BaseEstimator, ABC):
 
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. Each of the others adds
     what its name says: `tic_penalty` the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion
-    ``"bayes"``, `pseudo_group` the option ``prior_strength``.
+    ``"bayes"``, `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`.
 
     Examples
     --------
@@ -87,6 +87,17 @@ class Likelihood(BaseEstimator, ABC):
     def pseudo_group(self, statistics: Any, strength: float) -> Any:
         """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
+
+    def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
+        """Log density of each vector, expected over its noise, under the best model of the one group in `statistics`.
+
+        Weighted and summed over the group's own vectors it is the group's `log_likelihood`. Where it is a sum over
+        features it comes with a column for each of them.
+        """
+        raise TypeError(
+            f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "
+            f"explanation needs."
+        )
 
     def defines(self, method: str) -> bool:
         """Whether the class defines one of the optional methods."""

@@ -149,7 +149,7 @@ class Comparison:
         """Every group on the left with every group on the right; ``right=None`` means the left, at half the work."""
         symmetric = right is None
         right = left if right is None else right
-        result = np.empty((len(left), len(right)), dtype=dtype) if out is None else out
+        result = _matrix(len(left), len(right), np.dtype(dtype)) if out is None else out
         precision = np.dtype(dtype) if result.size * left.statistics.n_features >= _COMPILE_FROM else None
         nbytes = self.likelihood.pair_nbytes(left.statistics, right.statistics, precision)
         count = _count(nbytes)
@@ -224,6 +224,18 @@ class Comparison:
                 f"fit, or rescale the vectors."
             )
         _raise_not_finite(f"The criterion of group {i}")
+
+
+def _matrix(n_rows: int, n_columns: int, dtype: np.dtype) -> np.ndarray:
+    try:
+        return np.empty((n_rows, n_columns), dtype=dtype)
+    except MemoryError as error:
+        need = n_rows * n_columns * dtype.itemsize / 2**30
+        raise MemoryError(
+            f"A matrix of {n_rows} x {n_columns} pairs takes {need:,.1f} GiB, more than there is. GroupNeighbors keeps "
+            f"only the nearest groups, as a sparse graph; pairwise_chunked yields rows; pairwise(out=...) fills a "
+            f"memory map."
+        ) from error
 
 
 def _rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[tuple[slice, slice]]:

@@ -119,6 +119,13 @@ class VonMisesFisher(Likelihood):
         value = -k * (1 - length) - _special.log_normalizer(k, statistics.n_features)
         return statistics.n * np.where(finite, value, np.inf)
 
+    def vector_log_likelihood(self, statistics: _Resultants, vectors: np.ndarray) -> np.ndarray:
+        (length,), (kappa,) = self._fit(statistics)
+        noise = Cloud.noise(statistics.reg_covar, statistics.n_features)
+        # how far the vector stays behind the mean in its direction: 0 on average
+        lag = (statistics.mean - noise.length * _unit(vectors)) @ statistics.mean[0] / (length or 1)
+        return -kappa * (1 - length + lag) - _special.log_normalizer(kappa, statistics.n_features)
+
     def n_parameters(self, n_features: int) -> int:
         return n_features
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from sklearn_mcsg._calibration import ThresholdMixin
 from sklearn_mcsg._pairwise import OUTPUTS, in_precision, rows_per_chunk
 from sklearn_mcsg._statistics import Statistics
 from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.explanation import Explanation, explain_pair
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
@@ -322,6 +323,23 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         """
         left, right, output, dtype = self._prepare_sides(X, Y, output, paired=True)
         return self._active().row_by_row(left, right, output, dtype)
+
+    def explain(self, a: Any, b: Any, *, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
+        """Explain the similarity of two groups by their vectors.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_vectors, n_features), or Groups of one group
+            The two groups.
+        labels : pair of sequences, default=None
+            Names of the vectors of `a` and of `b`; ``None`` means their positions.
+
+        Returns
+        -------
+        explanation : Explanation
+            Parts that sum to the output ``"similarity"``.
+        """
+        return explain_pair(self, a, b, labels)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Information criterion of each group in the paper's sign: lower is better.

@@ -12,7 +12,7 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from itertools import chain
+from itertools import chain, pairwise
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -250,6 +250,24 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._to_groups(*self._look_up(X, self._opened())[:2])
+
+    def known_words(self, X: Any) -> list[list[str]]:
+        """Words of texts that have a vector, as the table spells them.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+
+        Returns
+        -------
+        words : list of lists of str
+            Those of each text in its order, the padding last: one for each vector of its group.
+        """
+        check_is_fitted(self)
+        table = self._opened()
+        rows, offsets, _ = self._look_up(X, table)
+        return [[table.words[row] for row in rows[start:stop]] for start, stop in pairwise(offsets)]
 
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         self._validate_params()

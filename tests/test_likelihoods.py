@@ -1,6 +1,7 @@
 """Laws that hold for every likelihood in the registry."""
 
 import numpy as np
+import oracle
 import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
@@ -321,3 +322,15 @@ def test_evidence_by_hand():
     evidence = fit(DiagonalGaussian(prior), Groups([[0.0], [0.0]], [0, 2])).log_evidence
     by_hand = -np.log(2 * np.pi) + 0.5 * np.log(1 / 3) + gammaln(2)
     assert_allclose(evidence, by_hand, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_vectors", [2, 3, 5, 9])
+@pytest.mark.parametrize("constant", [(0,), (0, 1), (2,)])
+def test_full_with_constant_features_anywhere(n_vectors, constant):
+    """The score must not depend on the order of features, whichever of them vary."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_vectors, 5))
+    x[:, constant] = 1.0
+    scores = ModelComparisonSimilarity("full").score_samples([x, x[:, ::-1], np.roll(x, 2, axis=1)])
+    expected = oracle.information("full", "aic", x, np.ones(n_vectors), 1e-6, None)
+    np.testing.assert_allclose(scores, expected, rtol=1e-9)

@@ -1,0 +1,123 @@
+"""Thresholds: the level of a test is what it says, and its power is more."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
+from sklearn_mcsg._calibration import NullDistribution
+from sklearn_mcsg._pairwise import OUTPUTS
+
+
+def corpus(n_groups, seed, sizes=(2, 25)):
+    """Groups around centres of their own, of very different sizes."""
+    rng = np.random.default_rng(seed)
+    return Groups.from_list(
+        [rng.normal(rng.normal(scale=1.5, size=4), 1, size=(rng.integers(*sizes), 4)) for _ in range(n_groups)]
+    )
+
+
+def held_out_pairs(groups, seed, n_pairs=4000):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(len(groups), size=n_pairs)
+    return left, (left + rng.integers(1, len(groups), size=n_pairs)) % len(groups)
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@pytest.mark.parametrize(
+    ("likelihood", "output"),
+    [*(("diag", output) for output in OUTPUTS), *((name, "distance") for name in LIKELIHOODS if name != "diag")],
+)
+def test_random_pairs_are_similar_as_often_as_the_level_says(likelihood, output):
+    model = ModelComparisonSimilarity(likelihood, output=output, prior_strength=0.5, random_state=0)
+    model.fit(corpus(600, 0)).calibrate()
+    fresh = corpus(600, 1)
+    left, right = held_out_pairs(fresh, 2)
+    p = model.p_value(fresh[left], fresh[right])
+    assert 0.03 <= (p <= 0.05).mean() <= 0.07
+    size = fresh.sizes[left] * fresh.sizes[right] / (fresh.sizes[left] + fresh.sizes[right])
+    short = size < np.quantile(size, 0.25)
+    for part in (short, ~short):
+        assert 0.02 <= (p[part] <= 0.05).mean() <= 0.08
+
+
+def test_groups_of_one_model_are_found():
+    rng = np.random.default_rng(0)
+    model = ModelComparisonSimilarity(output="distance", random_state=0).fit(corpus(500, 0, (8, 20))).calibrate()
+    centres = rng.normal(scale=1.5, size=(200, 4))
+    one, other = ([rng.normal(c, 1, size=(10, 4)) for c in centres] for _ in range(2))
+    assert model.similar(one, other, level=0.05).mean() > 0.9
+    assert model.similar(one, other[::-1], level=0.05).mean() < 0.1
+
+
+def test_p_values_are_shares_of_random_pairs():
+    size, distance = np.arange(300.0), np.tile([1.0, 2.0, 3.0], 100)
+    null = NullDistribution.of(size[::-1], distance)
+    p = null.p_value(np.array([0.0, 150.0, 299.0]), np.array([0.5, 2.0, 3.0]))
+    assert p[0] == 1 / 101
+    assert p[1] == pytest.approx(2 / 3, abs=0.02)
+    assert p[2] == 1
+
+
+def test_calibration_on_other_groups_and_reproducible():
+    groups = corpus(100, 0)
+    model = ModelComparisonSimilarity(random_state=0).fit(groups[:50])
+    fixed = model.calibrate(groups, n_pairs=500).p_value(groups[:9], groups[9:18])
+    np.testing.assert_array_equal(model.calibrate(groups, n_pairs=500).p_value(groups[:9], groups[9:18]), fixed)
+
+
+def test_what_must_be_calibrated():
+    groups = corpus(20, 0)
+    model = ModelComparisonSimilarity(random_state=0)
+    with pytest.raises(NotFittedError):
+        model.calibrate()
+    model.fit(groups)
+    with pytest.raises(NotFittedError, match="call calibrate first"):
+        model.p_value(groups, groups)
+    model.calibrate()
+    with pytest.raises(NotFittedError, match="call calibrate first"):
+        model.set_params(output="distance").p_value(groups, groups)
+    with pytest.raises(NotFittedError, match="call calibrate first"):
+        model.calibrate().fit(groups).p_value(groups, groups)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        model.calibrate().similar(groups, groups, level=1.5)
+    with pytest.raises(ValueError, match="at least two groups"):
+        model.calibrate(groups[:1])
+    with pytest.raises(ValueError, match="row by row"):
+        model.p_value(groups, groups[:3])
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "vmf"])
+def test_permutations_are_exact_in_their_level(likelihood):
+    rng = np.random.default_rng(0)
+    model = ModelComparisonSimilarity(likelihood, random_state=0)
+    p = [model.paired_test(x[:5], x[5:], n_permutations=39).pvalue for x in rng.standard_t(2, size=(150, 9, 3))]
+    assert np.mean(np.array(p) <= 0.05) <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(np.array(p) <= 0.5) == pytest.approx(0.5, abs=0.11)
+    assert model.paired_test(rng.normal(size=(9, 3)), rng.normal(4, 1, size=(9, 3))).pvalue <= 0.01
+
+
+def test_all_divisions_of_few_vectors():
+    x = np.array([[0.0], [0.5], [1.0], [6.0], [7.0], [8.5]])
+    model = ModelComparisonSimilarity()
+    result = model.paired_test(x[:3], x[3:])
+    similarity = [model.paired([x[list(rows)]], [np.delete(x, rows, axis=0)])[0] for rows in combinations(range(6), 3)]
+    assert result.similarity == pytest.approx(model.paired([x[:3]], [x[3:]])[0])
+    assert result.pvalue == np.mean(np.array(similarity) <= result.similarity + 1e-9)
+    assert result.pvalue == 2 / 20
+
+
+def test_permutation_of_weighted_vectors_and_errors():
+    rng = np.random.default_rng(0)
+    a = Groups.from_list([rng.normal(size=(6, 2))], weights=[rng.uniform(0.5, 2, 6)])
+    b = Groups.from_list([rng.normal(size=(7, 2)) + 3], weights=[rng.uniform(0.5, 2, 7)])
+    model = ModelComparisonSimilarity(random_state=0)
+    result = model.paired_test(a, b)
+    assert result.pvalue <= 0.01
+    assert result.similarity == pytest.approx(model.paired(a, b)[0])
+    with pytest.raises(ValueError, match="one group with one other, got 2"):
+        model.paired_test(Groups.concatenate([a, a]), b)
+    with pytest.raises(ValueError, match="X has 2 features, but Y has 3"):
+        model.paired_test(a, np.ones((4, 3)))

@@ -1,0 +1,467 @@
+"""Explanations: parts that sum to the similarity, and what is shown of them."""
+
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from conftest import COMBINATIONS
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from sklearn_mcsg import (
+    LIKELIHOODS,
+    Criterion,
+    EmbeddingVectorizer,
+    Groups,
+    Likelihood,
+    MeanVector,
+    ModelComparisonSimilarity,
+    Statistics,
+    VonMisesFisher,
+    make_text_similarity,
+)
+from sklearn_mcsg.explanation import explain_pair, explain_texts
+
+GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
+
+
+@pytest.fixture
+def plt():
+    """pyplot without a display, whose figures are closed in the end."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.fixture
+def pair(make_groups):
+    groups = make_groups(8, 4, (2, 9), weighted=True)
+    return groups[[0]], groups[[1]]
+
+
+def total(explanation):
+    return sum(v.sum() for v in explanation.vectors) + explanation.penalty + explanation.prior + explanation.rest
+
+
+def assert_exact(explanation, estimator, a, b, rtol=1e-10):
+    """The parts sum to what `paired` returns, to rounding of the criteria that it subtracts."""
+    scale = np.abs(np.concatenate([estimator.score_samples(g) for g in (a, b)])).sum()
+    precision = np.finfo(np.result_type(a.output_dtype, b.output_dtype)).eps
+    assert_allclose(total(explanation), explanation.similarity, rtol=0, atol=rtol * scale)
+    truth = estimator.paired(a, b, output="similarity")[0]
+    assert_allclose(explanation.similarity, truth, rtol=2 * precision, atol=rtol * scale)
+    if explanation.features is not None:
+        for features, vectors in zip(explanation.features, explanation.vectors, strict=True):
+            assert_allclose(features.sum(axis=1), vectors)
+
+
+# Sums ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+@pytest.mark.parametrize(("n_features", "prior_strength"), [(3, 0), (3, 1.5), (12, 0)])
+def test_parts_sum_to_the_similarity(likelihood, criterion, n_features, prior_strength, make_groups):
+    corpus = make_groups(6, n_features, (1, 9), weighted=True, seed=2)
+    estimator = ModelComparisonSimilarity(
+        likelihood, criterion, prior_strength=prior_strength, penalty_scale=0.7, output="distance"
+    ).fit(corpus)
+    assert 1 in corpus.sizes
+    for i in range(0, 4, 2):
+        a, b = corpus[[i]], corpus[[i + 1]]
+        explanation = explain_pair(estimator, a, b)
+        assert_exact(explanation, estimator, a, b)
+        assert (explanation.features is not None) == (likelihood == "diag" and criterion != "bayes")
+        assert (explanation.prior != 0) == (prior_strength > 0 and criterion != "bayes")
+        assert (explanation.rest != 0) == (criterion == "bayes")
+        assert_array_equal(np.concatenate(explanation.weights), np.concatenate([a.weights, b.weights]))
+
+
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+def test_single_precision_and_single_vectors(likelihood, criterion):
+    x = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
+    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(x)
+    explanation = explain_pair(estimator, x[:1], x[1:2])
+    assert_exact(explanation, estimator, Groups(x[:1], [0, 1]), Groups(x[1:2], [0, 1]))
+    assert explanation.vectors[0].dtype == np.float64
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_a_shared_table_changes_nothing(likelihood):
+    table = np.random.default_rng(0).normal(size=(9, 3))
+    shared = Groups(table, [0, 5, 9], indices=[0, 1, 1, 2, 8, 3, 1, 5, 6])
+    estimator = ModelComparisonSimilarity(likelihood)
+    a, b = explain_pair(estimator, shared[[0]], shared[1:]), explain_pair(estimator, shared[0], shared[1])
+    for left, right in zip(a.vectors, b.vectors, strict=True):
+        assert_allclose(left, right, rtol=1e-12)
+
+
+def test_approximate_concentration_sums_exactly_too(pair):
+    estimator = ModelComparisonSimilarity(VonMisesFisher("banerjee"))
+    assert_exact(explain_pair(estimator, *pair), estimator, *pair)
+
+
+def test_opposite_directions_have_no_mean_direction():
+    """The shared model is uniform on the sphere."""
+    explanation = explain_pair(ModelComparisonSimilarity("vmf"), [[1.0, 0.0]], [[-1.0, 0.0]])
+    assert_allclose(total(explanation), explanation.similarity, rtol=1e-12)
+    assert_allclose(*explanation.vectors)
+
+
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+def test_weightless_vectors_contribute_nothing(likelihood, criterion, make_groups):
+    corpus = make_groups(5, 3, (4, 7))
+    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
+    x = np.vstack([corpus[0], np.full((1, 3), 1e200)])
+    explanation = explain_pair(estimator, Groups(x, [0, len(x)], weights=[1] * (len(x) - 1) + [0]), corpus[1])
+    without = explain_pair(estimator, corpus[0], corpus[1])
+    assert explanation.vectors[0][-1] == 0
+    assert_allclose(explanation.vectors[0][:-1], without.vectors[0], rtol=1e-9)
+    assert_allclose(explanation.similarity, without.similarity)
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bayes"])
+def test_an_empty_group_has_only_pseudo_vectors(criterion, make_groups, plt):
+    corpus = make_groups(5, 3)
+    estimator = ModelComparisonSimilarity("diag", criterion, prior_strength=1).fit(corpus)
+    explanation = explain_pair(estimator, np.empty((0, 3)), corpus[0])
+    assert len(explanation.vectors[0]) == 0
+    assert_allclose(total(explanation), explanation.similarity)
+    assert "(no vectors)" in explanation.to_html()
+    assert len(explanation.plot().patches) == len(corpus[0])
+
+
+# Values -------------------------------------------------------------------------------------------------------------
+
+
+def density(name, x):
+    """The best model of a group, by scipy, as the logarithm of its density."""
+    if name == "vmf":
+        return stats.vonmises_fisher(*stats.vonmises_fisher.fit(x)).logpdf
+    centred = x - x.mean(axis=0)
+    covariance = centred.T @ centred / len(x)
+    if name == "spherical":
+        covariance = np.eye(x.shape[1]) * np.trace(covariance) / x.shape[1]
+    if name == "diag":
+        covariance = np.diag(np.diag(covariance))
+    return stats.multivariate_normal(x.mean(axis=0), covariance).logpdf
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_contributions_are_differences_of_log_densities(name):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.3, size=(9, 3)), rng.normal(0.8, size=(7, 3))
+    if name == "vmf":
+        a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
+    shared = density(name, np.vstack([a, b]))
+    explanation = explain_pair(ModelComparisonSimilarity(name, reg_covar=0), a, b)
+    for x, vectors in zip((a, b), explanation.vectors, strict=True):
+        assert_allclose(vectors, 2 * (shared(x) - density(name, x)(x)), rtol=1e-6)
+
+
+def test_features_are_differences_of_log_densities():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(9, 3)), rng.normal(0.5, size=(7, 3))
+    union = np.vstack([a, b])
+    explanation = explain_pair(ModelComparisonSimilarity(reg_covar=0), a, b)
+    for x, features in zip((a, b), explanation.features, strict=True):
+        shared, own = (stats.norm.logpdf(x, y.mean(axis=0), y.std(axis=0)) for y in (union, x))
+        assert_allclose(features, 2 * (shared - own), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_prior_is_the_share_of_the_pseudo_vectors(name, make_groups):
+    """They have the moments of the corpus, so the corpus itself, lightly weighted, may stand in for them."""
+    corpus, strength = make_groups(6, 3, (2, 5)), 1.5
+    a, b, light = corpus[0], corpus[1], np.full(corpus.n_rows, strength / corpus.n_rows)
+    explanation = explain_pair(ModelComparisonSimilarity(name, prior_strength=strength).fit(corpus), a, b)
+    padded = [
+        Groups(
+            np.vstack([x, corpus.rows()]), [0, len(x) + len(light)], weights=np.concatenate([np.ones(len(x)), light])
+        )
+        for x in (a, b)
+    ]
+    truth = explain_pair(ModelComparisonSimilarity(name), *padded)
+    assert_allclose(explanation.similarity, truth.similarity, rtol=1e-9)
+    for x, vectors, expected in zip((a, b), explanation.vectors, truth.vectors, strict=True):
+        assert_allclose(vectors, expected[: len(x)], rtol=1e-8)
+    assert_allclose(explanation.prior, truth.vectors[0][len(a) :].sum() + truth.vectors[1][len(b) :].sum(), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("criterion", "penalty"), [("aic", 12.0), ("bic", 6 * np.log(5 * 4 / 9))])
+def test_penalty_is_what_one_model_saves(criterion, penalty):
+    a, b = np.random.default_rng(0).normal(size=(2, 5, 3))
+    explanation = explain_pair(ModelComparisonSimilarity("diag", criterion), a, b[:4])
+    assert_allclose(explanation.penalty, penalty)
+    scaled = explain_pair(ModelComparisonSimilarity("diag", criterion, penalty_scale=0.5), a, b[:4])
+    assert_allclose(scaled.penalty, penalty / 2)
+    assert_allclose(scaled.vectors[0], explanation.vectors[0])
+
+
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+def test_order_and_repetition(likelihood, criterion, make_groups):
+    corpus = make_groups(6, 3, (4, 8))
+    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
+    a, b = np.vstack([corpus[0], corpus[0][:1]]), corpus[1]
+    order = np.random.default_rng(0).permutation(len(a))
+    explanation, mixed = explain_pair(estimator, a, b), explain_pair(estimator, a[order], b)
+    swapped = explain_pair(estimator, b, a)
+    assert_allclose(explanation.vectors[0][0], explanation.vectors[0][-1], rtol=1e-9)
+    assert_allclose(mixed.vectors[0], explanation.vectors[0][order], rtol=1e-9)
+    assert_allclose(mixed.vectors[1], explanation.vectors[1], rtol=1e-9)
+    assert_allclose(swapped.vectors[1], explanation.vectors[0], rtol=1e-9)
+    if criterion != "bayes":
+        weighted = Groups(corpus[0], [0, len(corpus[0])], weights=[2] + [1] * (len(corpus[0]) - 1))
+        assert_allclose(explain_pair(estimator, weighted, b).vectors[0][0], 2 * explanation.vectors[0][0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+@pytest.mark.parametrize("prior_strength", [0, 0.5])
+def test_evidence_is_explained_by_leaving_vectors_out(name, prior_strength, make_groups):
+    corpus = make_groups(8, 3, (3, 6))
+    estimator = ModelComparisonSimilarity(name, "bayes", prior_strength=prior_strength).fit(corpus)
+    a, b = corpus[0], corpus[1]
+    explanation = explain_pair(estimator, a, b)
+    whole = estimator.paired([a], [b])[0]
+    left = [whole - estimator.paired([np.delete(a, i, axis=0)], [b])[0] for i in range(len(a))]
+    right = [whole - estimator.paired([a], [np.delete(b, i, axis=0)])[0] for i in range(len(b))]
+    assert_allclose(explanation.vectors[0], left, rtol=1e-9)
+    assert_allclose(explanation.vectors[1], right, rtol=1e-9)
+    assert explanation.penalty == explanation.prior == 0
+    assert "each left out in turn" in repr(explanation)
+
+
+class HalfLikelihood(Criterion):
+    def goodness(self, fit):
+        return 0.5 * fit.log_likelihood
+
+    def penalty(self, fit):
+        return 0.0
+
+
+@pytest.mark.parametrize("criterion", ["bayes", HalfLikelihood()])
+def test_the_only_vector_of_a_group_carries_the_whole_similarity(criterion, make_groups):
+    corpus = make_groups(8, 3, (3, 6))
+    explanation = explain_pair(ModelComparisonSimilarity("diag", criterion).fit(corpus), corpus[0][:1], corpus[1])
+    assert_allclose(explanation.vectors[0], explanation.similarity)
+    assert_allclose(total(explanation), explanation.similarity)
+
+
+class Exponential(Likelihood):
+    """The example of `Likelihood`, which knows nothing of single vectors."""
+
+    def statistics(self, groups, *, reg_covar, order):
+        return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
+
+    def pool(self, a, b):
+        n = a.n + b.n
+        return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+
+    def log_likelihood(self, statistics):
+        return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
+
+    def n_parameters(self, n_features):
+        return n_features
+
+
+class ExplainedExponential(Exponential):
+    def vector_log_likelihood(self, statistics, vectors):
+        return -np.log(statistics.mean) - vectors / statistics.mean
+
+
+def test_likelihoods_of_others():
+    a, b = np.random.default_rng(0).exponential(size=(2, 4, 3))
+    with pytest.raises(TypeError, match="Exponential defines no vector_log_likelihood"):
+        explain_pair(ModelComparisonSimilarity(Exponential()), a, b)
+    explanation = explain_pair(ModelComparisonSimilarity(ExplainedExponential()), a, b)
+    assert_allclose(total(explanation), explanation.similarity)
+    assert explanation.features[0].shape == a.shape
+
+
+# Views --------------------------------------------------------------------------------------------------------------
+
+
+class Reader(HTMLParser):
+    """Collects words and tooltips, and checks that tags are closed in turn."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.spans, self.tags = [], [], set()
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append((tag, dict(attrs)))
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        if self.open and "title" in self.open[-1][1]:
+            self.spans.append((data, self.open[-1][1]))
+
+
+@pytest.fixture
+def explanation():
+    rng = np.random.default_rng(0)
+    labels = [["<script>alert('x')</script>", "plain", '"quoted"', "$5 & $6"], ["plain", "' onclick='x", "Grüße"]]
+    a, b = rng.normal(size=(4, 3)), rng.normal(1, size=(3, 3))
+    return explain_pair(ModelComparisonSimilarity(), a, b, labels=labels)
+
+
+def test_html_shows_every_label_as_text(explanation):
+    html = explanation.to_html()
+    reader = Reader(html)
+    assert [word for word, _ in reader.spans] == [*explanation.labels[0], *explanation.labels[1]]
+    assert reader.tags == {"div", "p", "b", "span", "small"}
+    for (_, attributes), value in zip(reader.spans, np.concatenate(explanation.vectors), strict=True):
+        assert attributes.keys() == {"style", "title"}
+        assert attributes["title"] == f"{value:+.2f}"
+    assert f"{explanation.similarity:.2f}" in html
+    assert f"penalty {explanation.penalty:+.2f}" in html
+    assert explanation._repr_html_() == html
+
+
+def test_colours_compare_with_the_average_vector(explanation):
+    relative = np.concatenate(explanation.relative)
+    assert_allclose(relative.sum(), 0, atol=1e-12)
+    for (_, attributes), value in zip(Reader(explanation.to_html()).spans, relative, strict=True):
+        assert ("rgba(0, 114, 178" in attributes["style"]) == (value > 0)
+    strongest = Reader(explanation.to_html()).spans[np.argmax(np.abs(relative))][1]["style"]
+    assert "0.45)" in strongest
+
+
+def test_vectors_that_say_the_same_have_no_colour():
+    explanation = explain_pair(ModelComparisonSimilarity(), [[0.1, 1.3]], [[1.1, 0.2]])
+    assert_array_equal(np.concatenate(explanation.relative), 0)
+    assert repr(explanation) == "Similarity -42.10 of 1 and 1 vectors: vectors -50.10, penalty +8.00"
+    assert all("0.00)" in attributes["style"] for _, attributes in Reader(explanation.to_html()).spans)
+
+
+def test_repr_names_the_strongest_words(explanation):
+    first, pro, contra = repr(explanation).splitlines()
+    assert first.startswith(f"Similarity {explanation.similarity:.2f} of 4 and 3 vectors: vectors ")
+    labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.relative)
+    assert pro.startswith(f"  for:     {labels[relative.argmax()]} ")
+    assert contra.startswith(f"  against: {labels[relative.argmin()]} ")
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bayes"])
+def test_frame_sums_to_the_similarity(criterion, pair):
+    estimator = ModelComparisonSimilarity("diag", criterion, prior_strength=0.5).fit([g[0] for g in pair])
+    explanation = explain_pair(estimator, *pair)
+    frame = explanation.to_frame()
+    assert list(frame.columns) == ["group", "label", "weight", "contribution"]
+    assert_allclose(frame["contribution"].sum(), explanation.similarity)
+    assert_allclose(frame.loc[frame["group"] == "B", "contribution"], explanation.vectors[1])
+    assert_allclose(frame.loc[frame["group"] == "A", "weight"], pair[0].weights)
+    others = frame.loc[frame["group"] == "both", "label"].tolist()
+    assert others == (["rest"] if criterion == "bayes" else ["penalty", "prior"])
+    assert frame["label"][0] == "A[0]"
+
+
+def test_plot_has_a_bar_for_each_vector(explanation, plt):
+    ax = explanation.plot()
+    assert isinstance(ax, plt.Axes)
+    widths = [bar.get_width() for bar in ax.patches]
+    expected = [*sorted(explanation.vectors[0], reverse=True), *sorted(explanation.vectors[1], reverse=True)]
+    assert_allclose(widths, expected)
+    assert sorted(text.get_text() for text in ax.get_yticklabels()) == sorted(
+        [*explanation.labels[0], *explanation.labels[1]]
+    )
+    for bar in ax.patches:
+        colour = (0, 114, 178) if bar.get_width() > 0 else (230, 159, 0)
+        assert_allclose(bar.get_facecolor()[:3], np.divide(colour, 255))
+    ax.figure.canvas.draw()
+    _, other = plt.subplots()
+    assert explanation.plot(other) is other
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "sentence"),
+    [("pandas", "to_frame", "needs pandas"), ("matplotlib.pyplot", "plot", r'pip install "sklearn-mcsg\[plot\]"')],
+)
+def test_missing_packages_are_named(module, method, sentence, explanation, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=sentence):
+        getattr(explanation, method)()
+
+
+# Texts --------------------------------------------------------------------------------------------------------------
+
+WORDS = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "Dog": [2.0, 1.0], "tax": [0.0, 4.0]}
+TEXTS = ["the cat", "the kitten", "the Dog", "the tax", "cat tax"]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({}, (["the", "cat", "the"], ["the", "tax"])),
+        ({"lowercase": False}, (["the", "cat", "the", "Dog"], ["the", "tax"])),
+        ({"pad_token": "kitten"}, (["the", "cat", "the", "kitten"], ["the", "tax", "kitten"])),
+        ({"tokenizer": str.split}, (["the", "cat", "the"], ["the"])),
+        ({"weighting": None, "unit_norm": False}, (["the", "cat", "the"], ["the", "tax"])),
+    ],
+)
+def test_texts_are_explained_by_their_words(params, words):
+    pipeline = make_text_similarity(vectors=WORDS, **params).fit(TEXTS)
+    a, b = "The cat bit the Dog", "the tax."
+    explanation = explain_texts(pipeline, a, b)
+    assert explanation.labels == words
+    left, right = (pipeline[0].transform([text]) for text in (a, b))
+    assert_exact(explanation, pipeline[-1], left, right)
+    same = pipeline[0].transform(["the cat the"])
+    if not params:
+        assert_allclose(explanation.vectors[0], explain_pair(pipeline[-1], same, right).vectors[0])
+
+
+def test_texts_without_known_words():
+    pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
+    assert explain_texts(pipeline, "???", "the cat").labels == ([], ["the", "cat"])
+    pipeline = make_pipeline(EmbeddingVectorizer(WORDS), ModelComparisonSimilarity()).fit(TEXTS)
+    with pytest.raises(ValueError, match="b has no vectors: there is nothing to explain. Set pad_token for texts"):
+        explain_texts(pipeline, "the cat", "")
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "labels", "sentence"),
+    [
+        (np.ones((2, 3)), np.ones((2, 4)), None, "a has 3 features, but b has 4"),
+        (np.ones((2, 3)), np.ones((0, 3)), None, "b has no vectors: there is nothing"),
+        ([], np.ones((2, 3)), None, "a has no vectors: there is nothing"),
+        (Groups(np.ones((1, 3)), [0, 1], weights=[0]), np.ones((2, 3)), None, "a has no vectors of positive weight"),
+        (np.ones(3), np.ones((2, 3)), None, r"Group a has 1 dimension\(s\), but a group is a 2-d array"),
+        (Groups(np.ones((2, 3)), [0, 1, 2]), np.ones((2, 3)), None, r"a holds 2 groups.*pass a\[\[i\]\]"),
+        (np.ones((2, 3)), [[1, 2, np.nan]], None, "Input b contains NaN"),
+        (np.ones((2, 3)), np.ones((1, 3)), [["x"], ["y"]], "a has 2 vectors but 1 labels"),
+        (np.ones((2, 3)), np.ones((1, 3)), [["x", "y"], "z"], "labels must be two lists of labels"),
+        (np.ones((2, 3)), np.ones((1, 3)), "xy", "labels must be two lists of labels"),
+        (np.ones((2, 3)), np.ones((1, 3)), [["x", "y", "z"]], "labels must be two lists of labels"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(a, b, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        explain_pair(ModelComparisonSimilarity(), a, b, labels)
+
+
+def test_wrong_types_get_a_sentence():
+    estimator, x = ModelComparisonSimilarity(), np.ones((2, 3))
+    with pytest.raises(TypeError, match="a is a string; a group of vectors is required. For texts call explain_texts"):
+        explain_pair(estimator, "the cat", x)
+    with pytest.raises(TypeError, match="A ModelComparisonSimilarity is explained, got MeanVector"):
+        explain_pair(MeanVector(), x, x)
+    with pytest.raises(TypeError, match="needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity"):
+        explain_texts(estimator, "the cat", "the Dog")
+    pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
+    with pytest.raises(TypeError, match="b must be one text, a string, got list"):
+        explain_texts(pipeline, "the cat", ["the Dog"])
+    with pytest.raises(NotFittedError, match="prior_strength > 0 must be learnt"):
+        explain_pair(ModelComparisonSimilarity(prior_strength=1), x, x)
