@@ -8,6 +8,7 @@ from math import comb
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -42,17 +43,40 @@ class NullDistribution:
 
     def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Share of comparable random pairs that are at least as near, never 0."""
-        window = max(100, len(self.size) // 10)
-        window = min(window, len(self.size))
-        middle = np.searchsorted(self.size, size)
-        starts = np.clip(middle - window // 2, 0, len(self.size) - window)
-        views = np.lib.stride_tricks.sliding_window_view(self.distance, window)
-        step = max(1, _BLOCK // window)
+        starts, views = self._windows(size)
+        step = max(1, _BLOCK // self.window)
         counts = [
             (views[starts[i : i + step]] <= distance[i : i + step, None]).sum(axis=1)
             for i in range(0, len(starts), step)
         ]
-        return (1 + np.concatenate(counts)) / (1 + window)
+        return (1 + np.concatenate(counts)) / (1 + self.window)
+
+    def threshold(self, size: np.ndarray, level: float) -> np.ndarray:
+        """Distance below which a share `level` of comparable random pairs lies, not counting duplicates among them.
+
+        The lower tail is that of a normal distribution of cube roots (Wilson and Hilferty's for squares) which has the
+        median and the 16 % quantile of the random pairs: it reaches far, and a few duplicates do not bend it.
+        """
+        starts, views = self._windows(size)
+        distinct, place = np.unique(starts, return_inverse=True)
+        step = max(1, _BLOCK // self.window)
+        low, middle = norm.cdf(-1), 0.5
+        parts = [
+            np.quantile(views[distinct[i : i + step]], [low, middle], axis=1) for i in range(0, len(distinct), step)
+        ]
+        low, middle = np.cbrt(np.concatenate(parts, axis=1))
+        return ((middle + norm.ppf(level) * (middle - low)) ** 3)[place].reshape(np.shape(size))
+
+    @property
+    def window(self) -> int:
+        """Number of random pairs that a pair is held against."""
+        return min(max(100, len(self.size) // 10), len(self.size))
+
+    def _windows(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the random pairs nearest in size begin, and all runs of as many of their distances."""
+        middle = np.searchsorted(self.size, size)
+        starts = np.clip(middle - self.window // 2, 0, len(self.size) - self.window)
+        return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
 
 class ThresholdMixin(ComparisonEstimator):
@@ -93,7 +117,7 @@ class ThresholdMixin(ComparisonEstimator):
         values = self._active().row_by_row(side[left], side[right], self.output)
         self._null = (
             self.output,
-            NullDistribution.of(_pair_size(side.n[left], side.n[right]), self._as_distance(values)),
+            NullDistribution.of(pair_size(side.n[left], side.n[right]), self._as_distance(values)),
         )
         return self
 
@@ -115,7 +139,7 @@ class ThresholdMixin(ComparisonEstimator):
             raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
         left, right, _, _ = self._prepare_sides(X, Y, None, paired=True)
         values = self._active().row_by_row(left, right, self.output)
-        return null.p_value(_pair_size(left.n, right.n), self._as_distance(values))
+        return null.p_value(pair_size(left.n, right.n), self._as_distance(values))
 
     def similar(self, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
         """Whether pairs are more similar than all but a share `level` of random pairs of their size, row by row.
@@ -176,7 +200,8 @@ class ThresholdMixin(ComparisonEstimator):
         return -values if self.output == "similarity" else values
 
 
-def _pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """What a pair's distance depends on by chance: half the harmonic mean of the groups' weights."""
     return n * m / (n + m)
 
 

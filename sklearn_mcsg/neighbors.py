@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import _storage
 from sklearn_mcsg._base import GroupsEstimator
+from sklearn_mcsg._calibration import pair_size
 from sklearn_mcsg.pairs import split_pipeline
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
@@ -386,18 +387,28 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 
 def find_duplicates(
-    X: Any, *, threshold: float, similarity: Any = None, n_jobs: int | None = None, verbose: int = 0
+    X: Any,
+    *,
+    threshold: float | None = None,
+    level: float | None = None,
+    similarity: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> list[np.ndarray]:
     """Find sets of groups that are near-duplicates of each other.
 
-    Two groups are duplicates if their distance is at most the threshold, and so are the duplicates of duplicates.
+    Two groups are duplicates if they are near enough, and so are the duplicates of duplicates.
 
     Parameters
     ----------
     X : groups, or what the pipeline takes
         The groups.
-    threshold : float
+    threshold : float, default=None
         Largest distance between duplicates, in the similarity's output.
+    level : float, default=None
+        In place of a threshold, the share of random pairs that may be taken for duplicates; what is near follows from
+        `ModelComparisonSimilarity.calibrate`, extrapolated to levels as small as this takes. Among n groups there are
+        n (n - 1) / 2 pairs: a level of 1e-5 is one false pair among 450 groups.
     similarity : estimator, default=None
         As in `GroupNeighbors`.
     n_jobs : int, default=None
@@ -419,15 +430,29 @@ def find_duplicates(
     >>> find_duplicates(X, threshold=1.0)
     [array([0, 2]), array([1, 3])]
     """
+    if (threshold is None) == (level is None):
+        raise ValueError("find_duplicates needs either a threshold or a level.")
     index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
-    near = index.radius_neighbors(radius=threshold, return_distance=False)
-    pointers = np.concatenate([[0], np.cumsum([len(row) for row in near])])
-    indices = np.concatenate(near) if pointers[-1] else np.empty(0, dtype=int)
-    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(near), len(near)))
-    n_sets, labels = connected_components(graph, directed=False)
+    limit = (lambda rows: threshold) if level is None else _limits(index._last(), level)
+    chunks, start = [], 0
+    for distances, _ in index._distances(None, itself=np.nan):
+        chunks.append(sparse.csr_matrix(distances <= limit(slice(start, start + len(distances)))))
+        start += len(distances)
+    n_sets, labels = connected_components(sparse.vstack(chunks), directed=False)
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(labels, minlength=n_sets))[:-1])
     return sorted((m for m in members if len(m) > 1), key=lambda m: m[0])
+
+
+def _limits(last: Any, level: float) -> Callable[[slice], np.ndarray]:
+    """Largest distances between duplicates at a level, for rows of all pairs."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    if not hasattr(last, "calibrate"):
+        raise TypeError(f"{type(last).__name__} cannot be calibrated: give find_duplicates a threshold.")
+    null = last.calibrate()._null[1]
+    n = last._fitted_side(last.output).n
+    return lambda rows: null.threshold(pair_size(n[rows, None], n), level)
 
 
 def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

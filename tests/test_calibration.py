@@ -61,6 +61,18 @@ def test_p_values_are_shares_of_random_pairs():
     assert p[2] == 1
 
 
+@pytest.mark.parametrize("output", ["distance", "divergence"])
+def test_thresholds_leave_about_their_level_below(output):
+    groups = corpus(400, 0)
+    model = ModelComparisonSimilarity(output=output, random_state=0).fit(groups).calibrate()
+    fresh = corpus(600, 1)
+    left, right = held_out_pairs(fresh, 2, n_pairs=20_000)
+    size = fresh.totals[left] * fresh.totals[right] / (fresh.totals[left] + fresh.totals[right])
+    values = model.paired(fresh[left], fresh[right])
+    for level in (0.1, 0.01):
+        assert level / 2 <= (values <= model._null[1].threshold(size, level)).mean() <= 2 * level
+
+
 def test_calibration_on_other_groups_and_reproducible():
     groups = corpus(100, 0)
     model = ModelComparisonSimilarity(random_state=0).fit(groups[:50])

@@ -334,3 +334,13 @@ def test_full_with_constant_features_anywhere(n_vectors, constant):
     scores = ModelComparisonSimilarity("full").score_samples([x, x[:, ::-1], np.roll(x, 2, axis=1)])
     expected = oracle.information("full", "aic", x, np.ones(n_vectors), 1e-6, None)
     np.testing.assert_allclose(scores, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_log_densities_of_vectors_sum_to_the_log_likelihood(name, make_groups):
+    likelihood = LIKELIHOODS[name]()
+    for i, group in enumerate(groups := make_groups(weighted=True)):
+        statistics = likelihood.statistics(groups[i : i + 1], reg_covar=1e-3, order=2)
+        densities = likelihood.vector_log_likelihood(statistics, group).reshape(len(group), -1).sum(axis=1)
+        weights = groups[i : i + 1].weights
+        np.testing.assert_allclose(weights @ densities, likelihood.log_likelihood(statistics)[0], rtol=1e-10)

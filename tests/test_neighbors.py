@@ -320,3 +320,26 @@ def test_duplicates(make_groups, memory):
     assert find_duplicates(base, threshold=1e-3) == []
     cosine = find_duplicates(X, threshold=1e-9, similarity=MeanVector("distance"))
     assert [1, 6, 8] in [group.tolist() for group in cosine]
+
+
+def test_duplicates_at_a_level():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=3, size=(60, 4))
+    X = [rng.normal(c, 1, size=(rng.integers(3, 20), 4)) for c in centres]
+    X += [X[3] + 1e-3, X[50][::-1]]
+    similarity = ModelComparisonSimilarity(output="distance", random_state=0)
+    assert [group.tolist() for group in find_duplicates(X, level=1e-5, similarity=similarity)] == [[3, 60], [50, 61]]
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({}, ValueError, "either a threshold or a level"),
+        ({"threshold": 1, "level": 0.1}, ValueError, "either a threshold or a level"),
+        ({"level": 2}, ValueError, "between 0 and 1"),
+        ({"level": 0.1, "similarity": MeanVector()}, TypeError, "MeanVector cannot be calibrated"),
+    ],
+)
+def test_errors_of_duplicates(params, error, message, make_groups):
+    with pytest.raises(error, match=message):
+        find_duplicates(make_groups(), **params)
