@@ -3,7 +3,8 @@
     python benchmarks/grouping.py --data DIR [--to doc/grouping] [--texts 1500] [--seeds 5]
 
 DIR holds `grouping/*.tsv`, a label and a text a line. For each method: accuracy of 10 nearest neighbours (5 folds), and
-agreement (ARI, NMI) of average-linkage and spectral clusters with the labels, at the true number of classes.
+agreement (ARI, NMI) of average-linkage and spectral clusters with the labels, at the true number of classes. Then
+pooled linkage, with the number of clusters that its evidence finds, and a plot of the evidence.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from sklearn_mcsg import SIF, EmbeddingVectorizer, MeanVector, ModelComparisonSimilarity
+from sklearn_mcsg import SIF, EmbeddingVectorizer, MeanVector, ModelComparisonClustering, ModelComparisonSimilarity
 
 JOBS = 2
-MEASURES = ("10-NN accuracy", "average ARI", "average NMI", "spectral ARI", "spectral NMI")
+MEASURES = dict.fromkeys(("10-NN accuracy", "average ARI", "average NMI", "spectral ARI", "spectral NMI"), 3)  # digits
+POOLED = {"ARI at the true number": 3, "NMI at the true number": 3, "clusters found by evidence": 0, "ARI of these": 3}
 
 
 def methods():
@@ -35,6 +37,16 @@ def methods():
             zipf,
         ),
         "Diag centered, recipe": (mcs(output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS), {}),
+    }
+
+
+def clusterings():
+    mcc = ModelComparisonClustering
+    return {
+        "words are the observations": mcc(prior_strength=0.5, n_jobs=JOBS),
+        "the same, `penalty_scale=4`": mcc(prior_strength=0.5, penalty_scale=4, n_jobs=JOBS),
+        'texts are, `observations="groups"`': mcc(prior_strength=0.5, observations="groups", n_jobs=JOBS),
+        "the same, `prior_strength=2`": mcc(prior_strength=2.0, observations="groups", n_jobs=JOBS),
     }
 
 
@@ -78,16 +90,57 @@ def measure(path, n_texts, seeds):
     return results
 
 
-def table(results):
-    lines = [f"| | {' | '.join(MEASURES)} |", "|---|" + "--:|" * len(MEASURES)]
+def measure_clusterings(path, n_texts, seeds):
+    """Pooled linkage: agreement at the true number of classes, and what the evidence finds; one path of evidence."""
+    labels, texts = read(path)
+    results, curves = {name: [] for name in clusterings()}, {}
+    for seed in range(seeds):
+        chosen = np.random.default_rng(seed).permutation(len(texts))[:n_texts]
+        groups = EmbeddingVectorizer().fit_transform(texts[chosen])
+        kept = groups.sizes > 0
+        truth = labels[chosen][kept]
+        for name, clustering in clusterings().items():
+            fitted = clustering.fit(groups[kept])
+            cut = fitted.cut(len(np.unique(truth)))
+            scores = [adjusted_rand_score(truth, cut), normalized_mutual_info_score(truth, cut)]
+            results[name].append([*scores, fitted.n_clusters_, adjusted_rand_score(truth, fitted.labels_)])
+            curves.setdefault(name, (fitted.evidence_, fitted.n_clusters_))
+    return results, curves, len(np.unique(labels))
+
+
+def evidence_figure(curves, k, title, path):
+    """Criterion of the partition against the number of clusters, less its least value."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = list(curves)[::2]
+    figure, panels = plt.subplots(1, len(names), figsize=(9, 3.6), layout="constrained")
+    for name, axes in zip(names, panels, strict=True):
+        evidence, found = curves[name]
+        clusters = np.arange(1, len(evidence) + 1)
+        axes.plot(clusters, evidence - evidence.min(), lw=2)
+        axes.plot(found, evidence[found - 1] - evidence.min(), "o", label=f"evidence: {found} clusters")
+        axes.axvline(k, color="k", ls="--", lw=1, label=f"labels: {k} classes")
+        axes.set(xscale="log", xlabel="clusters", ylabel="criterion above its least value", title=name.replace("`", ""))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=9)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def table(results, measures=MEASURES):
+    """Mean and standard deviation of each measure, the best scores in bold."""
+    lines = [f"| | {' | '.join(measures)} |", "|---|" + "--:|" * len(measures)]
     means = {name: np.mean(values, axis=0) for name, values in results.items()}
     best = np.max(list(means.values()), axis=0)
     for name, values in results.items():
-        spread = np.std(values, axis=0)
-        cells = [
-            f"**{m:.3f}** ± {s:.3f}" if m == top else f"{m:.3f} ± {s:.3f}"
-            for m, s, top in zip(means[name], spread, best, strict=True)
-        ]
+        cells = []
+        for mean, spread, top, digits in zip(means[name], np.std(values, axis=0), best, measures.values(), strict=True):
+            mark = "**" if mean == top and digits else ""
+            cells.append(f"{mark}{mean:.{digits}f}{mark} ± {spread:.{digits}f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -106,12 +159,19 @@ def main(arguments=None):
         "# Grouping short texts",
         f"GloVe 6B 50d; samples of {options.texts} texts, mean and standard deviation over {options.seeds} of them. "
         "Neighbours: accuracy over five folds. Clusters: `AgglomerativeClustering` with average linkage and "
-        "`SpectralClustering` on ten nearest neighbours, both at the true number of classes.",
+        "`SpectralClustering` on ten nearest neighbours, both at the true number of classes. Pooled linkage finds the "
+        "number itself; words of one text hang together, so it needs to be told that texts, not words, are drawn.",
     ]
     for path in paths:
         print(f"{path.stem} ...", flush=True)
         results = measure(path, options.texts, options.seeds)
         parts.append(f"## {path.stem}\n\n{table(results)}")
+        pooled, curves, k = measure_clusterings(path, options.texts, options.seeds)
+        figure = options.to.with_name(f"{options.to.name}_{path.stem}.png")
+        options.to.parent.mkdir(parents=True, exist_ok=True)
+        evidence_figure(curves, k, path.stem, figure)
+        parts.append(f"`ModelComparisonClustering`, pooled linkage, default weights:\n\n{table(pooled, POOLED)}")
+        parts.append(f"![Evidence against the number of clusters]({figure.name})")
     text = "\n\n".join([*parts, "Written by `make paper`."]) + "\n"
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.with_suffix(".md").write_text(text, encoding="utf8")

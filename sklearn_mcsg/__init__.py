@@ -7,6 +7,7 @@ similarity of two groups says whether one model generated both, or two.
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg._word_vectors import load_word_vectors
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
+from sklearn_mcsg.clustering import ModelComparisonClustering
 from sklearn_mcsg.criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from sklearn_mcsg.explanation import Explanation, explain_texts
 from sklearn_mcsg.groups import Groups, validate_groups
@@ -44,6 +45,7 @@ __all__ = [
     "Groups",
     "Likelihood",
     "MeanVector",
+    "ModelComparisonClustering",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",

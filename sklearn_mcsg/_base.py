@@ -19,8 +19,35 @@ from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 
-class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """An estimator whose samples are groups and whose `transform` compares them with the fitted ones."""
+class OverGroups(BaseEstimator):
+    """An estimator whose samples are groups: how they are validated."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _check_groups(self, X: Any, name: str = "X") -> Groups:
+        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+
+    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
+        """Validate groups, their features against the fitted ones; names, if any, before values."""
+        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        if named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        groups = self._check_groups(X, name)
+        if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _keep_features(self, X: Any, groups: Groups) -> None:
+        """Remember the number of features and their names."""
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+
+
+class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverGroups):
+    """An estimator over groups whose `transform` compares them with the fitted ones."""
 
     output: str
     n_groups_: int
@@ -28,7 +55,6 @@ class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -89,24 +115,6 @@ class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if output not in self._outputs:
             raise ValueError(f"output must be one of {sorted(self._outputs)}, got {output!r}.")
         return output
-
-    def _check_groups(self, X: Any, name: str = "X") -> Groups:
-        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
-
-    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
-        """Validate groups, their features against the fitted ones; names, if any, before values."""
-        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
-        if named:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X, name)
-        if not named:
-            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
-        return groups
-
-    def _keep_features(self, X: Any, groups: Groups) -> None:
-        """Remember the number of features and their names."""
-        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
-        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
 
     @staticmethod
     def _check_same_width(left: Groups, right: Groups, name: str = "Y") -> None:

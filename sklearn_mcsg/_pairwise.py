@@ -33,7 +33,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
 _SMALL_SQUARE = 256  # of pairs, of which half is computed in vain on the diagonal
-_COMPILE_FROM = 2**22  # pairs times features, below which plain NumPy answers before numba has loaded
+COMPILE_FROM = 2**22  # pairs times features, below which plain NumPy answers before numba has loaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Comparison:
             )
         finite = statistics.finite
         if not finite.all():
-            _raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
+            raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
         return statistics
 
     def side(self, statistics: Any, output: str, references: Side | None = None) -> Side:
@@ -150,7 +150,7 @@ class Comparison:
         symmetric = right is None
         right = left if right is None else right
         result = _matrix(len(left), len(right), np.dtype(dtype)) if out is None else out
-        precision = np.dtype(dtype) if result.size * left.statistics.n_features >= _COMPILE_FROM else None
+        precision = np.dtype(dtype) if result.size * left.statistics.n_features >= COMPILE_FROM else None
         nbytes = self.likelihood.pair_nbytes(left.statistics, right.statistics, precision)
         count = _count(nbytes)
         step = max(1, int(np.sqrt(count)))
@@ -223,7 +223,7 @@ class Comparison:
                 f"some direction, or too little for double precision. Set reg_covar > 0, or set prior_strength > 0 and "
                 f"fit, or rescale the vectors."
             )
-        _raise_not_finite(f"The criterion of group {i}")
+        raise_not_finite(f"The criterion of group {i}")
 
 
 def _matrix(n_rows: int, n_columns: int, dtype: np.dtype) -> np.ndarray:
@@ -281,7 +281,7 @@ def _compare(
     if not np.isfinite(block).all():
         row, *column = np.argwhere(~np.isfinite(block))[0]
         which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
-        _raise_not_finite(f"The comparison {which}")
+        raise_not_finite(f"The comparison {which}")
     return i, j, block.size, store(i, j, block) if store else block
 
 
@@ -348,7 +348,7 @@ def _warn_of_central(central: np.ndarray) -> None:
         )
 
 
-def _raise_not_finite(what: str) -> None:
+def raise_not_finite(what: str) -> None:
     raise ValueError(
         f"{what} is not a finite number: the vectors are too large or too small for double precision. "
         f"Rescale them, for example to unit variance."

@@ -24,7 +24,7 @@ every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINA
 
 @pytest.fixture
 def compiled(monkeypatch):
-    monkeypatch.setattr(_pairwise, "_COMPILE_FROM", 0)
+    monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0)
 
 
 def one_by_one(model, X, Y):
@@ -233,7 +233,7 @@ print(sorted({"numba", "tqdm", "matplotlib"} & set(sys.modules)))
 COMPILE = """
 import numpy as np
 from sklearn_mcsg import ModelComparisonSimilarity, _pairwise
-_pairwise._COMPILE_FROM = 0
+_pairwise.COMPILE_FROM = 0
 print(ModelComparisonSimilarity().pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
 """
 

@@ -1,0 +1,223 @@
+"""Clusters that merge: statistics, criteria and most similar partners as pairs of clusters become one.
+
+The merged cluster is fitted again, so its similarity to the others is that of their unions, exactly. It is not bounded
+by the similarities of its parts, and the shortcut of reciprocal nearest neighbours does not hold. The generic algorithm
+of Muellner (2011) does: every cluster keeps its best partner, a merger costs one row of new comparisons, and a cluster
+that has lost its partner looks for another only when its old similarity, an upper bound, is the largest of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg._pairwise import COMPILE_FROM, Comparison, Side, progress, raise_not_finite, similarity
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Fit
+
+_CHUNK_BYTES = 2**26  # of the matrix of all pairs at a time
+_SEARCHES = 16  # clusters that look for a partner at once: preparing the other side costs more than the rows
+_FREE_SEARCHES = 3  # beside a merged cluster: compiled code computes four rows at a time
+_KEPT = 0.9  # share of living slots, below which the others are dropped
+
+
+def join(groups: Groups, labels: np.ndarray, n_labels: int) -> Groups:
+    """Unite the groups of each label; those of no group are empty."""
+    picked = groups[np.argsort(labels, kind="stable")]
+    sizes = np.bincount(labels, weights=groups.sizes, minlength=n_labels).astype(int)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Groups(picked.vectors, offsets, indices=picked.indices, weights=picked.weights)
+
+
+def pseudo_likelihood(comparison: Comparison) -> float:
+    """Twice the log-likelihood, or log evidence, of the pseudo-vectors that every model receives."""
+    if comparison.pseudo is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return 2 * float(comparison.criterion.goodness(Fit(comparison.likelihood, comparison.pseudo))[0])
+
+
+def cluster_side(comparison: Comparison, statistics: Any) -> Side:
+    """Clusters to be compared with others by `Comparison.all_pairs`, as the right side.
+
+    Each model has the pseudo-vectors of a prior once: those of a pair's union come with the left side. Their own
+    likelihood is no evidence and is taken off, or similarities would depend on the unit of the vectors.
+    """
+    alone = comparison.side(statistics, "similarity").alone + pseudo_likelihood(comparison)
+    return Side(statistics, statistics.n, alone)
+
+
+class Clusters:
+    """Clusters in slots; a merged one takes the slot of its first part.
+
+    Attributes
+    ----------
+    side : Side
+        Statistics, without pseudo-vectors, and criterion of the cluster in each slot.
+    owner : ndarray of shape (n_groups,)
+        The slot of each group.
+    """
+
+    def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
+        self.comparison = comparison
+        self.groups = groups
+        self.pseudo_likelihood = pseudo_likelihood(comparison)
+        everything = np.arange(len(statistics))
+        self.owner = everything.copy()
+        self.side = cluster_side(comparison, statistics[everything])  # a copy to write into
+        values = (getattr(statistics, field.name) for field in fields(statistics))
+        self.keeps_vectors = any(isinstance(value, tuple | Groups) and len(value) > 0 for value in values)
+
+    def unite(self, i: int, j: int) -> float:
+        """Merge the cluster in slot `j` into that in slot `i`, and return their similarity."""
+        statistics, alone = self.side.statistics, self.side.alone
+        if self.keeps_vectors:
+            members = self.groups[(self.owner == i) | (self.owner == j)]
+            union = self.comparison.statistics(join(members, np.zeros(len(members), dtype=int), 1))
+        else:
+            union = self.comparison.likelihood.pool(statistics[[i]], statistics[[j]])
+            for field in fields(union):
+                if isinstance(value := getattr(union, field.name), np.ndarray):
+                    getattr(statistics, field.name)[i] = value[0]
+        self.owner[self.owner == j] = i
+        information = self.comparison.side(union, "similarity").alone[0] + self.pseudo_likelihood
+        gain = alone[i] + alone[j] - information
+        alone[i] = information
+        return float(gain)
+
+
+class MergingClusters(Clusters):
+    """Clusters that know their most similar partners.
+
+    Attributes
+    ----------
+    alive : ndarray of bool
+        The slots that hold a cluster.
+    partner : ndarray of int
+        The most similar cluster of each.
+    value : ndarray
+        The similarity to it; where that cluster is gone, no less than the similarity to any other.
+    orphaned : ndarray of bool
+        Where it is gone.
+    nodes : ndarray of int
+        The node of the tree that each cluster is.
+    """
+
+    def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
+        super().__init__(comparison, groups, statistics)
+        n = len(statistics)
+        self.precision = np.dtype(np.float64) if n * n * statistics.n_features >= COMPILE_FROM else None
+        self.alive, self.orphaned = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+        self.value, self.partner, self.nodes = np.empty(n), np.empty(n, dtype=int), np.arange(n)
+        left = comparison.side(statistics, "similarity")
+        for batch in gen_batches(n, max(1, _CHUNK_BYTES // (8 * n))):
+            self._choose(np.arange(n)[batch], comparison.all_pairs(left[batch], self.side, "similarity"))
+
+    def most_similar(self) -> tuple[int, int]:
+        """The slots of the two most similar clusters, the first ones among equals."""
+        while self.orphaned[i := int(np.argmax(self.value))]:
+            searching = self._searching()[:_SEARCHES]
+            self._choose(searching, self._compare(searching))
+        j = int(self.partner[i])
+        return min(i, j), max(i, j)
+
+    def merge(self, i: int, j: int) -> float:
+        """Merge slot `j` into slot `i`, bring all partners up to date, and return the similarity of the two."""
+        gain = self.unite(i, j)
+        if self.keeps_vectors:
+            statistics = self.comparison.statistics(join(self.groups, self.owner, len(self.alive)))
+            self.side = Side(statistics, statistics.n, self.side.alone)
+        self.alive[j] = False
+        self.value[[i, j]] = -np.inf
+        self.orphaned |= (self.partner == i) | (self.partner == j)
+        self.orphaned[[i, j]] = False
+        slots = np.array([i, *self._searching()[:_FREE_SEARCHES]])
+        rows = self._compare(slots)
+        row = rows[0]
+        nearer = (row > self.value) | ((row == self.value) & (self.orphaned | (i < self.partner)))
+        self.value[nearer], self.partner[nearer], self.orphaned[nearer] = row[nearer], i, False
+        self._choose(slots, rows)
+        if self.alive.sum() < _KEPT * len(self.alive):
+            self._drop_empty_slots()
+        return gain
+
+    def _searching(self) -> np.ndarray:
+        """The clusters without partner that may be the most similar to another, the likely ones first."""
+        least = self.value[~self.orphaned].max(initial=-np.inf)
+        slots = np.flatnonzero(self.orphaned & (self.value >= least))
+        return slots[np.argsort(-self.value[slots], kind="stable")]
+
+    def _choose(self, slots: np.ndarray, similarities: np.ndarray) -> None:
+        """Find the partners of some clusters in the rows of their similarities."""
+        rows = np.arange(len(slots))
+        similarities[rows, slots] = -np.inf
+        self.partner[slots] = similarities.argmax(axis=1)
+        self.value[slots] = similarities[rows, self.partner[slots]]
+        self.orphaned[slots] = False
+
+    def _compare(self, slots: np.ndarray) -> np.ndarray:
+        """Similarities of some clusters to those in all slots; minus infinity to empty slots."""
+        comparison, right = self.comparison, self.side
+        statistics = right.statistics[slots]
+        if comparison.pseudo is not None:
+            statistics = comparison.likelihood.pool(statistics, comparison.pseudo[np.zeros(len(slots), dtype=int)])
+        left = Side(statistics, statistics.n, right.alone[slots] - self.pseudo_likelihood)
+        nbytes = comparison.likelihood.pair_nbytes(left.statistics, right.statistics, self.precision)
+        step = max(1, _CHUNK_BYTES // (nbytes * len(left)))
+        result = np.empty((len(left), len(right)))
+        for start in range(0, len(right), step):
+            columns = slice(start, start + step)
+            with np.errstate(all="ignore"):
+                fit = comparison.likelihood.pooled(left.statistics, right.statistics[columns], self.precision)
+                union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), -1)
+            result[:, columns] = similarity(union, left.as_column(), right[columns])
+        result[:, ~self.alive] = -np.inf
+        if np.isnan(result).any() or result.max() == np.inf:
+            raise_not_finite("The similarity of two clusters")
+        return result
+
+    def _drop_empty_slots(self) -> None:
+        alive = self.alive
+        moved = np.where(alive, np.cumsum(alive) - 1, -1)
+        self.owner, self.partner = moved[self.owner], moved[self.partner][alive]
+        self.side, self.nodes = self.side[alive], self.nodes[alive]
+        self.value, self.orphaned = self.value[alive], self.orphaned[alive]
+        self.alive = np.ones(len(self.value), dtype=bool)
+
+
+def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Merge the two most similar clusters until one is left.
+
+    Returns
+    -------
+    children : ndarray of shape (n_groups - 1, 2)
+        The nodes merged: below `n_groups` a group, from there on the cluster of the merger ``node - n_groups``.
+    similarities : ndarray of shape (n_groups - 1,)
+        The similarity of the two.
+    """
+    n = len(groups)
+    children, similarities = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
+    clusters = MergingClusters(replace(comparison, verbose=0), groups, statistics)
+    with progress(comparison.verbose, n - 1) as advance:
+        for t in range(n - 1):
+            i, j = clusters.most_similar()
+            children[t] = np.sort(clusters.nodes[[i, j]])
+            clusters.nodes[i] = n + t
+            similarities[t] = clusters.merge(i, j)
+            advance(1)
+    return children, similarities
+
+
+def similarities_along(comparison: Comparison, groups: Groups, statistics: Any, children: np.ndarray) -> np.ndarray:
+    """The similarity of the two clusters in each merger of a given order."""
+    n = len(groups)
+    clusters, slots = Clusters(comparison, groups, statistics), np.arange(2 * n - 1)
+    similarities = np.empty(n - 1)
+    for t, pair in enumerate(children):
+        i, j = np.sort(slots[pair])
+        similarities[t] = clusters.unite(i, j)
+        slots[n + t] = i
+    return similarities

@@ -1,0 +1,337 @@
+"""Clusters of groups: agglomeration in which every merger is a comparison of models."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage as scipy_linkage
+from scipy.spatial.distance import squareform
+from sklearn.base import ClusterMixin
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._base import OverGroups
+from sklearn_mcsg._merging import cluster_side, join, merge_all, similarities_along
+from sklearn_mcsg._pairwise import rows_per_chunk
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
+
+__all__ = ["ModelComparisonClustering"]
+
+
+class ModelComparisonClustering(ClusterMixin, OverGroups):
+    """Agglomerative clustering of groups of vectors: merge what one model explains better than two.
+
+    Every cluster has a model fitted to all vectors of its groups. Each step merges the two clusters of the largest
+    similarity ``IC(A) + IC(B) - IC(A and B together)``, and without `n_clusters` the merging ends where no pair has a
+    positive one: the number of clusters is found, not given.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+        The model of a cluster, as in `ModelComparisonSimilarity`.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
+        What a model costs, as in `ModelComparisonSimilarity`.
+    n_clusters : int, default=None
+        Number of clusters; ``None`` merges while the similarity is positive, that is while one model is better than
+        two.
+    linkage : {"pooled", "average"}, default="pooled"
+        What the similarity of two clusters is:
+
+        - ``"pooled"``: that of the models fitted to all their vectors.
+        - ``"average"``: the mean of `output` over the pairs of their groups. It needs `n_clusters` and the whole
+          matrix of pairs.
+    output : {"distance", "divergence", "centered"}, default="distance"
+        The dissimilarity of groups for ``linkage="average"``, as in `ModelComparisonSimilarity`.
+    observations : {"vectors", "groups"}, default="vectors"
+        What is drawn independently of each other within a cluster. With ``"groups"`` each group counts as one
+        observation, however many vectors it has: the weights of its vectors are scaled to sum to 1.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    prior_strength : float, default=2.0
+        Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
+        keep models of few vectors from fitting too well, which AIC and BIC would not see. With a positive value groups
+        may be empty.
+    penalty_scale : float, default=1.0
+        Factor on the criterion's penalty: the larger, the fewer clusters.
+    n_references : int, default=512
+        Number of groups that ``output="centered"`` refers to.
+    random_state : int, RandomState instance or None, default=None
+        Determines these. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of threads, or of workers of the active joblib backend, for the comparison of all groups.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_groups,)
+        The cluster of each group, numbered in order of first appearance.
+    n_clusters_ : int
+        Number of clusters.
+    children_ : ndarray of shape (n_groups - 1, 2)
+        The nodes of each merger, as in scikit-learn's `AgglomerativeClustering`: below `n_groups_` a group, from there
+        on the cluster of the merger ``node - n_groups_``. The tree always goes down to one cluster.
+    distances_ : ndarray of shape (n_groups - 1,)
+        Height of each merger: the average dissimilarity or, for ``"pooled"``, the similarity of the first merger less
+        that of this one, raised where it must be for heights to increase.
+    linkage_matrix_ : ndarray of shape (n_groups - 1, 4)
+        The tree in the form of `scipy.cluster.hierarchy`, for `dendrogram` and `fcluster`.
+    similarities_ : ndarray of shape (n_groups - 1,)
+        The similarity of the two clusters of each merger by their models: positive where one is better than two.
+    evidence_ : ndarray of shape (n_groups,)
+        The criterion of the partition into k clusters, summed over them, at ``evidence_[k - 1]``: lower is better.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+    n_groups_ : int
+        Number of groups.
+
+    See Also
+    --------
+    ModelComparisonSimilarity : The similarity, for any clustering with ``metric="precomputed"``.
+
+    Notes
+    -----
+    The pseudo-vectors of `prior_strength` are in each cluster's model once, however many groups it has. They are no
+    data: their own likelihood is taken off the criterion of the cluster.
+
+    The number of clusters that the evidence finds is right when the model is: vectors of a cluster drawn independently
+    from one distribution. Words are not, since those of one text hang together, and the merging ends far too early;
+    ``observations="groups"`` with AIC is for them, and even so more texts show more and finer clusters.
+
+    Merging takes time of n_groups^2 n_features and memory of n_groups n_features, where the likelihood merges without
+    looking at the vectors again; it does look at them for ``"full"``, and with ``"tic"`` for all but ``"diag"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonClustering
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(mean, size=(n, 5)) for mean, n in [(0, 8), (3, 10), (0, 12), (3, 9), (0, 11)]]
+    >>> clustering = ModelComparisonClustering().fit(X)
+    >>> clustering.labels_
+    array([0, 1, 0, 1, 0])
+    >>> clustering.predict([rng.normal(3, size=(6, 5)), rng.normal(9, size=(6, 5))])
+    array([ 1, -1])
+    >>> clustering.cut(1)
+    array([0, 0, 0, 0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
+        "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "linkage": [StrOptions({"pooled", "average"})],
+        "output": [StrOptions({"distance", "divergence", "centered"})],
+        "observations": [StrOptions({"vectors", "groups"})],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "penalty_scale": [Interval(Real, 0, None, closed="left")],
+        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "diag",
+        criterion: str | Criterion = "aic",
+        *,
+        n_clusters: int | None = None,
+        linkage: str = "pooled",
+        output: str = "distance",
+        observations: str = "vectors",
+        reg_covar: float = 1e-6,
+        prior_strength: float = 2.0,
+        penalty_scale: float = 1.0,
+        n_references: int = 512,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.n_clusters = n_clusters
+        self.linkage = linkage
+        self.output = output
+        self.observations = observations
+        self.reg_covar = reg_covar
+        self.prior_strength = prior_strength
+        self.penalty_scale = penalty_scale
+        self.n_references = n_references
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Merge groups into clusters, down to one, and cut the tree.
+
+        Parameters
+        ----------
+        X : groups
+            The groups, in any form that `ModelComparisonSimilarity` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ModelComparisonClustering
+        """
+        self._validate_params()
+        if self.linkage == "average" and self.n_clusters is None:
+            raise ValueError(
+                "linkage='average' needs n_clusters: an average has no point at which the evidence turns against a "
+                "merger. Give n_clusters, or set linkage='pooled'."
+            )
+        groups = self._counted(self._check_groups(X))
+        if self.n_clusters is not None:
+            _check_n_clusters(self.n_clusters, len(groups))
+        model = self._new_similarity().fit(groups)
+        comparison, statistics = model._active(), model._statistics
+        if self.linkage == "average":
+            children, heights = _average_linkage(model)
+            similarities = similarities_along(comparison, groups, statistics, children)
+        else:
+            children, similarities = merge_all(comparison, groups, statistics)
+            heights = _increasing(-similarities)
+        merged = len(groups) - self.n_clusters if self.n_clusters else _count_positive(similarities)
+        labels = _labels(children, merged)
+        alone = cluster_side(comparison, statistics).alone.sum()
+        clusters = cluster_side(comparison, comparison.statistics(join(groups, labels, len(groups) - merged)))
+
+        self._keep_features(X, groups)
+        self.n_groups_ = len(groups)
+        self.n_clusters_ = len(clusters)
+        self.labels_ = labels
+        self.children_ = children
+        self.distances_ = heights
+        self.similarities_ = similarities
+        self.evidence_ = (alone - np.cumsum([0, *similarities]))[::-1]
+        self._comparison = comparison
+        self._clusters = clusters
+        self._members = model if self.linkage == "average" else None
+        self._rejects = self.n_clusters is None
+        return self
+
+    @property
+    def linkage_matrix_(self) -> np.ndarray:
+        """The tree in the form of `scipy.cluster.hierarchy`."""
+        sizes = np.ones(2 * self.n_groups_ - 1)
+        for t, pair in enumerate(self.children_):
+            sizes[self.n_groups_ + t] = sizes[pair].sum()
+        return np.column_stack([self.children_, self.distances_, sizes[self.n_groups_ :]])
+
+    def cut(self, n_clusters: int) -> np.ndarray:
+        """Cut the fitted tree at another number of clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups,)
+            The cluster of each fitted group, numbered in order of first appearance.
+        """
+        check_is_fitted(self)
+        _check_n_clusters(n_clusters, self.n_groups_)
+        return _labels(self.children_, self.n_groups_ - n_clusters)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Find the most similar cluster for each group.
+
+        That is the one most similar to the group by their models or, for ``linkage="average"``, the one to whose groups
+        it is least dissimilar on average.
+
+        Parameters
+        ----------
+        X : groups
+            New groups.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups_X,)
+            The cluster of each group. Without `n_clusters`, -1 marks groups that no cluster explains: those whose
+            similarity to all of them is not positive.
+        """
+        check_is_fitted(self)
+        groups = self._counted(self._check_fitted_groups(X))
+        columns = self.n_clusters_ if self._members is None else self.n_groups_
+        batches = gen_batches(len(groups), rows_per_chunk(8 * columns))
+        return np.concatenate([self._predict(groups[batch]) for batch in batches])
+
+    def _predict(self, groups: Groups) -> np.ndarray:
+        """The cluster of each of some validated groups."""
+        if self._members is not None:
+            matrix = self._members.transform(groups).astype(np.float64, copy=False)
+            member_of = np.eye(self.n_clusters_)[self.labels_]
+            return np.argmin(matrix @ (member_of / member_of.sum(axis=0)), axis=1)
+        comparison = self._comparison
+        left = comparison.side(comparison.statistics(groups), "similarity")
+        similarities = comparison.all_pairs(left, self._clusters, "similarity")
+        return np.where(self._rejects & (similarities.max(axis=1) <= 0), -1, similarities.argmax(axis=1))
+
+    def _counted(self, groups: Groups) -> Groups:
+        """The groups, with weights that sum to the number of observations in each."""
+        if self.observations == "vectors":
+            return groups
+        weights = np.ones(groups.n_rows) if groups.weights is None else groups.weights
+        totals = groups.spread(groups.totals)
+        weights = np.divide(weights, totals, out=np.zeros(len(totals)), where=totals > 0)
+        return Groups(groups.vectors, groups.offsets, indices=groups.indices, weights=weights)
+
+    def _new_similarity(self) -> ModelComparisonSimilarity:
+        """The similarity of groups with the same parameters."""
+        params = {name: getattr(self, name) for name in ModelComparisonSimilarity().get_params(deep=False)}
+        if self.linkage == "pooled":
+            params["output"] = "similarity"
+        return ModelComparisonSimilarity(**params)
+
+
+def _check_n_clusters(n_clusters: int, n_groups: int) -> None:
+    if not 1 <= n_clusters <= n_groups:
+        raise ValueError(
+            f"n_clusters must be between 1 and the number of groups (n_samples = {n_groups}), got {n_clusters}."
+        )
+
+
+def _average_linkage(model: ModelComparisonSimilarity) -> tuple[np.ndarray, np.ndarray]:
+    """Mergers of the groups of a fitted model by average linkage, and their heights."""
+    if model.n_groups_ == 1:
+        return np.empty((0, 2), dtype=np.intp), np.empty(0)
+    matrix = model._active().all_pairs(model._fitted_side(model.output), None, model.output, model._dtype)
+    tree = scipy_linkage(squareform(matrix, checks=False), "average")
+    return tree[:, :2].astype(np.intp), tree[:, 2]
+
+
+def _increasing(heights: np.ndarray) -> np.ndarray:
+    """Heights from 0 on, each raised above the one before by a rounding error or more."""
+    if len(heights) == 0:
+        return heights
+    heights = heights - heights[0]
+    steps = 4 * np.finfo(float).eps * max(1.0, heights.max()) * np.arange(len(heights))
+    return np.maximum.accumulate(heights - steps) + steps
+
+
+def _count_positive(similarities: np.ndarray) -> int:
+    """How many mergers there are before the first that the evidence is against."""
+    return int(np.argmax(np.append(similarities, 0.0) <= 0))
+
+
+def _labels(children: np.ndarray, n_merged: int) -> np.ndarray:
+    """The cluster of each group after some mergers, numbered in order of first appearance."""
+    n_groups = len(children) + 1
+    root = np.arange(n_groups + n_merged)
+    for t in reversed(range(n_merged)):
+        root[children[t]] = root[n_groups + t]
+    _, first, labels = np.unique(root[:n_groups], return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[labels]
