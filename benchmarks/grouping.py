@@ -43,10 +43,10 @@ def methods():
 def clusterings():
     mcc = ModelComparisonClustering
     return {
-        "words are the observations": mcc(prior_strength=0.5, n_jobs=JOBS),
-        "the same, `penalty_scale=4`": mcc(prior_strength=0.5, penalty_scale=4, n_jobs=JOBS),
-        'texts are, `observations="groups"`': mcc(prior_strength=0.5, observations="groups", n_jobs=JOBS),
-        "the same, `prior_strength=2`": mcc(prior_strength=2.0, observations="groups", n_jobs=JOBS),
+        "words are the observations": mcc(n_jobs=JOBS),
+        "the same, `penalty_scale=4`": mcc(penalty_scale=4, n_jobs=JOBS),
+        'texts are, `observations="groups"`': mcc(observations="groups", n_jobs=JOBS),
+        "the same, `prior_strength=0.5`": mcc(prior_strength=0.5, observations="groups", n_jobs=JOBS),
     }
 
 

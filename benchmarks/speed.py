@@ -19,7 +19,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics.pairwise import cosine_similarity
 
-from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, Groups, ModelComparisonSimilarity
+from sklearn_mcsg import (
+    EmbeddingVectorizer,
+    GroupNeighbors,
+    Groups,
+    ModelComparisonClustering,
+    ModelComparisonSimilarity,
+)
 
 JOBS = 2
 
@@ -220,6 +226,24 @@ def retrieval(n_groups, n_queries, n_features=50):
     )
 
 
+def clustering(n_groups, n_features=50, n_clusters=20):
+    """Pooled linkage of planted clusters; a sentence of what it took and found."""
+    rng = np.random.default_rng(0)
+    sizes, truth = rng.integers(3, 21, n_groups), rng.integers(n_clusters, size=n_groups)
+    centres = 2 * rng.normal(size=(n_clusters, n_features))
+    vectors = np.repeat(centres[truth], sizes, axis=0) + rng.normal(size=(sizes.sum(), n_features))
+    groups = Groups(vectors, np.concatenate([[0], np.cumsum(sizes)]))
+    start = time.perf_counter()
+    tracemalloc.start()
+    found = ModelComparisonClustering(n_jobs=JOBS).fit(groups).n_clusters_
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (
+        f"`ModelComparisonClustering` merges {n_groups:,} groups, {n_features} features, in "
+        f"{time.perf_counter() - start:.0f} s and {peak / 2**20:,.0f} MiB, and finds {found} of {n_clusters} clusters."
+    )
+
+
 def growth_exponent(results):
     """Slope of log time against log number of groups, over the larger half, where fixed costs no longer show."""
     results = results[len(results) // 2 :] if len(results) > 2 else results
@@ -323,6 +347,7 @@ def main(arguments=None):
     reading = reading_texts(10_000 if options.quick else 200_000)
     print("nearest neighbours")
     finding = retrieval(*((5000, 100) if options.quick else (100_000, 1000)))
+    merging = clustering(500 if options.quick else 10_000)
     largest = [results[-1] for results in by_size.values()]
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
     text = f"""# Speed
@@ -345,6 +370,8 @@ Growth of the time with the number of groups, as an exponent (2 is quadratic): {
 {reading}
 
 {finding}
+
+{merging}
 
 ![Seconds against the number of groups](speed.png)
 

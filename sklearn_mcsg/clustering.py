@@ -53,7 +53,7 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
         observation, however many vectors it has: the weights of its vectors are scaled to sum to 1.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector.
-    prior_strength : float, default=2.0
+    prior_strength : float, default=4.0
         Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
         keep models of few vectors from fitting too well, which AIC and BIC would not see. With a positive value groups
         may be empty.
@@ -150,7 +150,7 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
         output: str = "distance",
         observations: str = "vectors",
         reg_covar: float = 1e-6,
-        prior_strength: float = 2.0,
+        prior_strength: float = 4.0,
         penalty_scale: float = 1.0,
         n_references: int = 512,
         random_state: int | np.random.RandomState | None = None,

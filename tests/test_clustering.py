@@ -235,7 +235,9 @@ def test_average_linkage_is_scikit_learns(likelihood, output, make_groups):
     params = dict(reg_covar=0.01, output=output)
     model = ModelComparisonSimilarity(likelihood, **params)
     matrix = model.fit_transform(groups)
-    clustering = ModelComparisonClustering(likelihood, n_clusters=4, linkage="average", prior_strength=0, **params).fit(groups)
+    clustering = ModelComparisonClustering(likelihood, n_clusters=4, linkage="average", prior_strength=0, **params).fit(
+        groups
+    )
     peer = AgglomerativeClustering(4, metric="precomputed", linkage="average", compute_distances=True).fit(matrix)
     assert adjusted_rand_score(clustering.labels_, peer.labels_) == 1
     assert_allclose(clustering.distances_, peer.distances_, rtol=1e-9, atol=1e-9)
