@@ -291,10 +291,9 @@ class FullGaussian(Likelihood):
         def block_means(block: Groups) -> tuple[np.ndarray, ...]:
             vectors = block.rows()
             n, mean = mean_of(block, vectors)
-            rows = vectors - block.spread(mean)
-            if block.weights is not None:
-                rows *= np.sqrt(block.weights)[:, None]
-            factors.append(_compress(Groups(rows, block.offsets)))
+            root = np.ones(block.n_rows) if block.weights is None else np.sqrt(block.weights)
+            rows = root[:, None] * (vectors - block.spread(mean))
+            factors.append(_compress(Groups(rows, block.offsets), root / block.spread(np.sqrt(n))))
             return n, mean
 
         n, mean = by_blocks(groups, block_means)
@@ -420,10 +419,15 @@ class FullGaussian(Likelihood):
         return _Factors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
 
 
-def _compress(factors: Groups) -> Groups:
-    """Reduce the rows of groups that have more of them than features to their triangular factor; drop single rows."""
+def _compress(factors: Groups, unit: np.ndarray) -> Groups:
+    """Reduce the rows of each group to one less, and never more than features, with the same products.
+
+    `unit` holds a unit vector for each group along which, for its rows are centred, they have no component. The
+    reflection of that vector onto the first axis makes the first row 0 and changes the others as below; more rows than
+    features become their triangular factor.
+    """
     sizes, d = factors.sizes, factors.n_features
-    kept = np.where(sizes > 1, np.minimum(sizes, d), 0)
+    kept = np.minimum(np.maximum(sizes - 1, 0), d)
     offsets = np.concatenate([[0], np.cumsum(kept)])
     rows = np.empty((offsets[-1], d))
     for size in np.unique(sizes[sizes > 1]):
@@ -431,6 +435,9 @@ def _compress(factors: Groups) -> Groups:
         block = factors[chosen].rows().reshape(-1, size, d)
         if size > d:
             block = np.asarray(np.linalg.qr(block, mode="r"))
+        else:
+            u = unit[factors.offsets[chosen][:, None] + np.arange(size)]
+            block = block[:, 1:] - (u[:, 1:] / (1 + u[:, :1]))[..., None] * block[:, :1]
         targets = offsets[chosen][:, None] + np.arange(block.shape[1])
         rows[targets.ravel()] = block.reshape(-1, d)
     return Groups(rows, offsets)

@@ -331,9 +331,11 @@ def test_full_with_constant_features_anywhere(n_vectors, constant):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n_vectors, 5))
     x[:, constant] = 1.0
-    scores = ModelComparisonSimilarity("full").score_samples([x, x[:, ::-1], np.roll(x, 2, axis=1)])
-    expected = oracle.information("full", "aic", x, np.ones(n_vectors), 1e-6, None)
-    np.testing.assert_allclose(scores, expected, rtol=1e-9)
+    for weights in (np.ones(n_vectors), rng.uniform(0.1, 2, size=n_vectors)):
+        turned = Groups.from_list([x, x[:, ::-1], np.roll(x, 2, axis=1)], weights=[weights] * 3)
+        scores = ModelComparisonSimilarity("full").score_samples(turned)
+        expected = oracle.information("full", "aic", x, weights, 1e-6, None)
+        np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
