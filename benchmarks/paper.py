@@ -494,11 +494,14 @@ def main(arguments=None):
         print(f"{vectors.name} ...", flush=True)
         wmd = not options.no_wmd
         parts.append(report(vectors, run(vectors, tasks, counts, options.resamples, wmd)))
-        timing = (
-            timing
-            or f"## Running times\n\n{vectors.name}, {n_pairs:,} pairs, vectors looked up, {JOBS} cores."
-            + (f"\n\n{time_table(running_times(vectors, tasks, counts, wmd))}")
-        )
+        if not timing:
+            shares = threshold_table(vectors, tasks, counts)
+            timing = (
+                f"## Thresholds\n\nShare of pairs that `similar` calls similar, {vectors.name}: calibrated on "
+                f"sentences of one half of the pairs, asked about the other half.\n\n{shares}\n\n"
+                f"## Running times\n\n{vectors.name}, {n_pairs:,} pairs, vectors looked up, {JOBS} cores.\n\n"
+                f"{time_table(running_times(vectors, tasks, counts, wmd))}"
+            )
     options.to.parent.mkdir(parents=True, exist_ok=True)
     write_figures(options.to)
     name = options.to.name

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import validate_data
 
 from sklearn_mcsg._pairwise import OUTPUTS, Comparison, Side
@@ -109,6 +110,16 @@ class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverGro
         self.n_features_in_ = state["n_features_in_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+
+    def _indexed(self, X: Any, matrix: np.ndarray) -> Any:
+        """A matrix with the row labels that groups made from a column of a frame have kept, if frames are asked for."""
+        if getattr(X, "index", None) is None or not isinstance(X, Groups):
+            return matrix
+        if _get_output_config("transform", self)["dense"] != "pandas":
+            return matrix
+        import pandas as pd
+
+        return pd.DataFrame(matrix, index=X.index, copy=False)
 
     def _choose_output(self, output: str | None) -> str:
         output = self.output if output is None else output

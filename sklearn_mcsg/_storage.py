@@ -134,7 +134,8 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
             f"frequencies must be given by name or path."
         )
     if isinstance(value, Groups):
-        parts: dict[str, Any] = {key: getattr(value, key) for key in ("vectors", "offsets", "indices", "weights")}
+        state = value.__getstate__()
+        parts: dict[str, Any] = {key: state[key] for key in ("vectors", "offsets", "indices", "weights")}
     elif is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:

@@ -35,11 +35,16 @@ class WordTable:
         """Median length of the vectors."""
         step = max(1, 2**22 // max(1, self.vectors.shape[1]))
         starts = range(0, len(self.vectors), step)
-        norms = [np.linalg.norm(self.vectors[start : start + step], axis=1) for start in starts]
+        norms = [lengths(self.vectors[start : start + step]) for start in starts]
         median = float(np.median(np.concatenate(norms)))
         if not median > 0:
             raise ValueError("Half of the word vectors have length 0: weighting='norm' has nothing to compare with.")
         return median
+
+
+def lengths(vectors: np.ndarray) -> np.ndarray:
+    """Length of each vector, in double precision."""
+    return np.linalg.norm(vectors.astype(np.float64, copy=False), axis=1)
 
 
 def open_table(vectors: Any) -> WordTable:
@@ -56,7 +61,10 @@ def open_table(vectors: Any) -> WordTable:
         return _from_file(path.resolve(), state.st_mtime_ns, state.st_size)
     if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):
         rows = vectors.key_to_index
-        return _checked(sorted(rows, key=rows.__getitem__), vectors.vectors)
+        words = sorted(rows, key=rows.__getitem__)
+        if [rows[word] for word in words] != list(range(len(vectors.vectors))):
+            raise ValueError("key_to_index must number the rows of vectors, from 0 to the last.")
+        return _checked(words, vectors.vectors)
     if isinstance(vectors, Mapping):
         return _from_mapping(vectors)
     if isinstance(vectors, tuple | list) and len(vectors) == 2:
@@ -74,9 +82,8 @@ def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
     first, shape = next(iter(shapes.items()))
     for word, other in shapes.items():
         if len(other) != 1 or other != shape:
-            raise ValueError(
-                f"Word vectors must be 1-d and of one length, but {first!r} has shape {shape} and {word!r} {other}."
-            )
+            against = "" if word == first else f", and {first!r} has shape {shape}"
+            raise ValueError(f"Word vectors must be 1-d and of one length, but {word!r} has shape {other}{against}.")
     return _checked(list(vectors), np.array(list(vectors.values())))
 
 
@@ -91,6 +98,12 @@ def _checked(words: Any, vectors: Any) -> WordTable:
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"Words must be strings, got {word!r}.")
+    step = max(1, 2**22 // max(1, vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        finite = np.isfinite(vectors[start : start + step]).all(axis=1)
+        if not finite.all():
+            word = words[start + int(np.argmin(finite))]
+            raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave such words out.")
     return WordTable(words, vectors)
 
 

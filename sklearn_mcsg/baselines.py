@@ -120,7 +120,7 @@ class _Baseline(GroupsEstimator):
         matrix : ndarray of shape (n_groups_X, n_groups_)
         """
         check_is_fitted(self, "n_groups_")
-        return self._compare(self._read(X))
+        return self._indexed(X, self._compare(self._read(X)))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to groups and compare them with each other.
@@ -136,7 +136,7 @@ class _Baseline(GroupsEstimator):
         -------
         matrix : ndarray of shape (n_groups, n_groups)
         """
-        return self._all_pairs(self.fit(X)._fitted, None, self.output)
+        return self._indexed(X, self._all_pairs(self.fit(X)._fitted, None, self.output))
 
     def pairwise(self, X: Any, Y: Any = None, *, output: str | None = None) -> np.ndarray:
         """Compare all pairs of groups.
@@ -298,7 +298,7 @@ class SIF(MeanVector):
                 f"features have."
             )
         embedding = fitted.astype(np.float64, copy=False)
-        _, vectors = np.linalg.eigh(embedding.T @ embedding)
+        _, vectors = np.linalg.eigh(embedding.T @ embedding) if self.n_components else (None, np.eye(fitted.shape[1]))
         self.components_ = vectors[:, ::-1][:, : self.n_components].T
 
     def _prepare(self, groups: Groups) -> np.ndarray:
@@ -308,6 +308,8 @@ class SIF(MeanVector):
         if not self.n_components:
             return means
         check_is_fitted(self, "components_")
+        if len(self.components_) != self.n_components:
+            raise ValueError("n_components has changed since fit: call fit again.")
         return (means - means @ self.components_.T @ self.components_).astype(means.dtype, copy=False)
 
 

@@ -64,6 +64,8 @@ class Groups:
     Groups(n_groups=3, n_features=2, sizes=2..3, shared table of 5 rows)
     """
 
+    index: Any = None  # row labels, where the groups come from a column of a frame
+
     def __init__(self, vectors: Any, offsets: Any, *, indices: Any = None, weights: Any = None):
         self.vectors = check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
@@ -75,6 +77,14 @@ class Groups:
         rows = self.vectors if self.indices is None else self.indices
         self.offsets = check_offsets(offsets, len(rows))
         self.weights = None if weights is None else self._check_weights(weights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: of a shared table larger than the groups, only the rows that they use."""
+        state = dict(vars(self))
+        if self.indices is not None and len(self.vectors) > len(self.indices):
+            used, state["indices"] = np.unique(self.indices, return_inverse=True)
+            state["vectors"] = self.vectors[used]
+        return state
 
     @classmethod
     def _trusted(cls, vectors, offsets, indices, weights) -> Groups:

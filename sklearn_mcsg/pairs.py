@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -118,7 +119,12 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         rho : float
             0, with a warning, when either side is constant and has no order.
         """
-        y = column_or_1d(y)
+        try:
+            y = column_or_1d(y).astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers that say how similar the pairs are: {error}.") from error
+        if not np.isfinite(y).all():
+            raise ValueError(f"y holds NaN or infinity, for pair {int(np.argmin(np.isfinite(y)))} first.")
         similarity = self.predict(X)
         check_consistent_length(similarity, y)
         constant = [name for name, v in (("The prediction", similarity), ("y", y)) if np.ptp(v) == 0]
@@ -140,12 +146,16 @@ def _sides(X: Any) -> tuple[list, list]:
     """The left and the right elements of pairs."""
     if hasattr(X, "columns"):
         columns = list(X.columns)
-        if len(columns) == 2:
-            return list(X[columns[0]]), list(X[columns[1]])
-        raise ValueError(f"Pairs in a frame are two columns, got {len(columns)}.")
+        if len(columns) != 2:
+            raise ValueError(f"Pairs in a frame are two columns, got {len(columns)}.")
+        if hasattr(X, "iloc"):
+            return list(X.iloc[:, 0]), list(X.iloc[:, 1])
+        return list(X[columns[0]]), list(X[columns[1]])
+    if not isinstance(X, Iterable):
+        raise ValueError(f"Pairs are an array, a list of tuples or a frame of two columns, got {type(X).__name__}.")
     pairs = list(X)
     for i, pair in enumerate(pairs):
-        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+        if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str | bytes) or len(pair) != 2:
             raise ValueError(f"Sample {i} is not a pair: {pair!r}.")
     if not pairs:
         raise ValueError("There are no pairs: at least one is required (0 sample(s) found).")

@@ -210,7 +210,7 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
             The chosen output for each pair.
         """
         check_is_fitted(self)
-        return self._compare(self._read(X, self.output))
+        return self._indexed(X, self._compare(self._read(X, self.output)))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``pairwise(X)`` at the price of one pass.
@@ -228,7 +228,9 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
             The chosen output for each pair.
         """
         self.fit(X)
-        return self._active().all_pairs(self._fitted_side(self.output), None, self.output, self._dtype)
+        return self._indexed(
+            X, self._active().all_pairs(self._fitted_side(self.output), None, self.output, self._dtype)
+        )
 
     def pairwise(
         self, X: Any, Y: Any = None, *, output: str | None = None, out: np.ndarray | None = None

@@ -8,6 +8,7 @@ Word vectors are opened once per process and never copied whole.
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping
@@ -22,21 +23,24 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._word_table import WordTable, open_table
+from sklearn_mcsg._word_table import WordTable, lengths, open_table
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
 __all__ = ["EmbeddingVectorizer", "make_text_similarity", "tokenize"]
 
+_MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
+_WORD = rf"[^\W_]+ (?: [{_MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
 _TOKEN = re.compile(
-    r"""
-    (?: [^\W\d_] \. ){2,}                       # initials: u.s.
-    | \d+ (?: [.,:/] \d+ )*                     # numbers, times, dates: 1,000.5
-    | [^\W_]+? (?= n't\b )                      # the word before n't
-    | n't\b | '(?: s | re | ve | ll | d | m )\b # what GloVe knows of contractions
-    | [^\W_]+ (?: - [^\W_]+ )*                  # words, also compounds
-    | \.{2,} | -{2,}                            # ellipses and dashes
-    | [^\s]                                     # any other sign by itself
+    rf"""
+    (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
+    | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
+    | [^\W_]+? (?= n't\b )                       # the word before n't
+    | n't\b | '(?: s | re | ve | ll | d | m )\b  # what GloVe knows of contractions
+    | [od]' {_WORD}                              # o'clock
+    | {_WORD} (?: - {_WORD} )*                   # words, also compounds
+    | \.{{2,}} | -{{2,}}                          # ellipses and dashes
+    | [^\s]                                      # any other sign by itself
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -66,14 +70,16 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("They don't pay $1,000.50 in the U.S. - it's well-known...")
     ['They', 'do', "n't", 'pay', '$', '1,000.50', 'in', 'the', 'U.S.', '-', 'it', "'s", 'well-known', '...']
     """
-    return _TOKEN.findall(text.translate(_APOSTROPHES))
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    return _TOKEN.findall(text)
 
 
-class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
+class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn texts into groups of weighted word vectors.
 
-    Each text becomes the vectors of its words. A word is looked up as it is, then in lower case; words without a vector
-    are left out. The defaults are the best recipe known for sentences; ``weighting=None, unit_norm=False,
+    Each text becomes the vectors of its words. A token is looked up as it is, then in lower case; words without
+    a vector are left out. The defaults are the best recipe known for sentences; ``weighting=None, unit_norm=False,
     pad_token="."`` is that of the paper.
 
     Parameters
@@ -85,7 +91,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
     tokenizer : callable, default=None
         From a text to its tokens; ``None`` is `sklearn_mcsg.text.tokenize`, and ``str.split`` serves tokenised texts.
     lowercase : bool, default=True
-        Whether texts are put into lower case first.
+        Whether texts are put into lower case first; set it to False for vectors that tell Turkey from turkey.
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
@@ -188,6 +194,20 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
         if self.frequencies is None:
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
 
+    def get_feature_names_out(self, input_features: Any = None) -> None:
+        """Groups have no names of features: what follows in a pipeline makes its own.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        names : None
+        """
+        return None
+
     def set_output(self, *, transform: str | None = None) -> Self:
         """Accept any container: groups of vectors fit into none but their own.
 
@@ -233,7 +253,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
         -------
         groups : Groups
         """
-        return self._to_groups(*self._fit(X))
+        return self._to_groups(*self._fit(X), X)
 
     def transform(self, X: Any) -> Groups:
         """Turn texts into groups of weighted vectors.
@@ -249,7 +269,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
             One per text, on a shared table.
         """
         check_is_fitted(self)
-        return self._to_groups(*self._look_up(X, self._opened())[:2])
+        return self._to_groups(*self._look_up(X, self._opened())[:2], X)
 
     def known_words(self, X: Any) -> list[list[str]]:
         """Words of texts that have a vector, as the table spells them.
@@ -282,6 +302,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
             counted, counts = np.unique(rows, return_counts=True)
             shares = counts / max(1, counts.sum())
             self.frequencies_ = {table.words[row]: float(p) for row, p in zip(counted, shares, strict=True)}
+        elif hasattr(self, "frequencies_"):
+            del self.frequencies_
         self._total = _total(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = oov_rate
         self._table = table
@@ -315,7 +337,12 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
         offsets = np.concatenate([[0], np.cumsum(kept)])[ends]
         return known[kept], offsets, float((~kept).sum() / max(1, n_tokens))
 
-    def _to_groups(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
+    def _to_groups(self, rows: np.ndarray, offsets: np.ndarray, X: Any) -> Groups:
+        groups = self._weighted(rows, offsets)
+        groups.index = X.index if hasattr(X, "iloc") else None
+        return groups
+
+    def _weighted(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
         table = self._opened()
         parts = self._weighting_parts()
         if not parts and not self.unit_norm:
@@ -325,7 +352,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
         distinct = np.flatnonzero(used)
         position = np.cumsum(used, dtype=np.intc)[rows] - 1
         vectors = table.vectors[distinct]
-        norms = np.linalg.norm(vectors, axis=1)
+        norms = lengths(vectors)
         weights = None
         if parts:
             weights = np.ones(len(distinct))
@@ -334,7 +361,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator):
             weights = weights[position]
         if not self.unit_norm:
             return Groups(table.vectors, offsets, indices=rows, weights=weights)
-        vectors = vectors / np.where(norms > 0, norms, 1)[:, None]
+        precision = np.result_type(vectors.dtype, np.float32)
+        vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
         return Groups(vectors, offsets, indices=position, weights=weights)
 
     def _weighting_parts(self) -> tuple:
@@ -415,19 +443,23 @@ def _check_texts(X: Any) -> Iterable[str]:
 
 def _total(frequencies: Mapping[str, float]) -> float:
     """What to divide frequencies by: the sum of counts, or 1 for probabilities."""
-    values = np.fromiter(frequencies.values(), dtype=np.float64, count=len(frequencies))
+    try:
+        values = np.fromiter(frequencies.values(), dtype=np.float64, count=len(frequencies))
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
     counts = bool((values == np.floor(values)).all())
-    if not (values >= 0).all() or (not counts and values.max() > 1):
+    if not (np.isfinite(values) & (values >= 0)).all() or (not counts and values.max() > 1):
         raise ValueError("frequencies must be counts, which are whole numbers, or probabilities between 0 and 1.")
     return max(values.sum(), 1.0) if counts else 1.0
 
 
 def _check_order_of_frequency(table: WordTable) -> None:
-    """Warn when the table's most frequent words do not come first."""
-    ranks = [table.rows[word] for word in _COMMON.split() if table.rows[word] >= 0]
-    if ranks and min(ranks) <= max(10, len(table.words) // 100):
+    """Warn when common words of no language come first."""
+    ranks = sorted(table.rows[word] for word in _COMMON.split() if table.rows[word] >= 0)
+    third = ranks[: min(3, len(ranks))][-1:]
+    if third and third[0] <= max(20, len(table.words) // 100):
         return
-    found = f"the first common word is at rank {min(ranks)}" if ranks else "no common word is among them"
+    found = f"common words are at ranks {', '.join(map(str, ranks[:3]))}" if ranks else "no common word is among them"
     warnings.warn(
         f"frequencies='zipf' needs word vectors in order of frequency, and these {len(table.words)} do not look like "
         f"it: {found}. Pass frequencies=None to count words in the fitted texts, or a mapping.",

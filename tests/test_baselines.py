@@ -124,6 +124,12 @@ def test_what_must_be_fitted():
         SIF(n_components=3).fit(X)
 
 
+def test_components_must_be_those_fitted():
+    X = np.random.default_rng(0).normal(size=(4, 3, 2))
+    with pytest.raises(ValueError, match="n_components has changed since fit"):
+        SIF().fit(X).set_params(n_components=1).transform(X)
+
+
 def test_widths_must_agree_before_fit():
     with pytest.raises(ValueError, match="X has 2 features, but Y has 3"):
         MeanVector().pairwise(np.ones((2, 2, 2)), np.ones((2, 2, 3)))

@@ -54,7 +54,14 @@ def write_data(folder):
 def test_paper(tmp_path):
     write_data(tmp_path)
     report = run("paper.py", tmp_path / "paper", "--data", tmp_path, "--resamples", "10")
-    for heading in ("## glove840B_tiny", "## GloVe 6B 50d", "### Criteria", "### Significance", "## Running times"):
+    for heading in (
+        "## glove840B_tiny",
+        "## GloVe 6B 50d",
+        "### Criteria",
+        "### Significance",
+        "## Running times",
+        "## Thresholds",
+    ):
         assert heading in report
     assert "| Diag+AIC | 0." in report
     assert "(0.446)" in report  # published for STS12.MSRpar

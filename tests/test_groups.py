@@ -1,3 +1,5 @@
+import pickle
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -270,3 +272,10 @@ def test_pieces_hold_every_vector_once(shared, n_rows):
 def test_true_is_no_index():
     with pytest.raises(IndexError, match="integer, a slice"):
         Groups.from_list([[[0.0]], [[1.0]]])[True]
+
+
+def test_pickles_hold_the_rows_in_use():
+    groups = Groups(np.arange(20_000.0).reshape(-1, 2), [0, 2, 3], indices=[7, 3, 7])
+    dumped = pickle.dumps(groups)
+    assert len(dumped) < 2000
+    same(pickle.loads(dumped), list(groups))

@@ -112,7 +112,25 @@ def test_what_is_no_pair(X, message):
         PairSimilarity(pipeline()).fit(X)
 
 
+def test_columns_of_one_name():
+    frame = pd.DataFrame(PAIRS, columns=["a", "a"])
+    model = PairSimilarity(pipeline()).fit(frame)
+    assert_allclose(model.predict(frame), model.predict(PAIRS))
+
+
+def test_yes_or_no():
+    model = PairSimilarity(pipeline()).fit(PAIRS)
+    assert model.score(PAIRS, GOLD > 0) == model.score(PAIRS, (GOLD > 0).astype(float))
+
+
 def test_errors():
+    model = PairSimilarity(pipeline()).fit(PAIRS)
+    with pytest.raises(ValueError, match="y holds NaN or infinity, for pair 1"):
+        model.score(PAIRS[:3], [1, np.nan, 2])
+    with pytest.raises(ValueError, match="y must hold numbers"):
+        model.score(PAIRS[:3], list("abc"))
+    with pytest.raises(ValueError, match="got int"):
+        model.predict(5)
     with pytest.raises(TypeError, match="needs a similarity with a method 'paired'.*LinearRegression"):
         PairSimilarity(LinearRegression()).fit(PAIRS)
     with pytest.raises(NotFittedError):

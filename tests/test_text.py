@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg import (
     EmbeddingVectorizer,
+    MeanVector,
     ModelComparisonSimilarity,
     PairSimilarity,
     _word_table,
@@ -55,7 +57,9 @@ def path(tmp_path):
         ("$1,000.50 (50%) on 3/4", ["$", "1,000.50", "(", "50", "%", ")", "on", "3/4"]),
         ("U.S. state-of-the-art e.g. this...", ["U.S.", "state-of-the-art", "e.g.", "this", "..."]),
         ("naïve Straße Москва 東京", ["naïve", "Straße", "Москва", "東京"]),
-        ("they'll say we've o'clock", ["they", "'ll", "say", "we", "'ve", "o", "'", "clock"]),
+        ("they'll say we've o'clock", ["they", "'ll", "say", "we", "'ve", "o'clock"]),
+        ("the 20th, 1990s 90-day 6-3 10am", ["the", "20th", ",", "1990s", "90-day", "6-3", "10am"]),
+        ("cafe\u0301 हिन्दी भाषा", ["café", "हिन्दी", "भाषा"]),
         ("Nantes n't ant", ["Nantes", "n't", "ant"]),
         ("a_b -- c", ["a", "_", "b", "--", "c"]),
         ("", []),
@@ -175,8 +179,11 @@ def test_precision_of_the_table_is_kept():
 def test_zipf_warns_when_the_order_is_not_that_of_frequency():
     words = [f"w{i}" for i in range(3000)]
     vectors = np.ones((3001, 2))
-    with pytest.warns(UserWarning, match="the first common word is at rank 3000.*frequencies=None"):
+    with pytest.warns(UserWarning, match="common words are at ranks 3000.*frequencies=None"):
         plain(([*words, "the"], vectors), weighting="sif").fit(["the"])
+    ordered = sorted(["the", "of", "a", "in", "zebra", *(f"b{i}" for i in range(3000))])
+    with pytest.warns(UserWarning, match="common words are at ranks 0, 3001, 3002"):
+        plain((ordered, np.ones((3005, 2))), weighting="sif").fit(["the"])
     with pytest.warns(UserWarning, match="no common word"):
         plain((words, vectors[:3000]), weighting="sif").fit(["w1"])
     with warnings.catch_warnings():
@@ -222,6 +229,38 @@ def test_in_a_pipeline_with_search_and_frames():
     assert len(search.cv_results_["params"]) == 8
     frame = clone(pipe).set_output(transform="pandas").fit(texts).transform(texts[:2])
     assert frame.shape == (2, 24)
+
+
+def test_frames_keep_the_index_of_the_texts():
+    frame = pd.DataFrame({"text": ["the cat", "dog the", "the of"], "n": [0.0, 1.0, 2.0]}).iloc[[2, 0, 1]]
+    pipe = Pipeline([("v", EmbeddingVectorizer((WORDS, VECTORS))), ("s", ModelComparisonSimilarity())])
+    columns = [("a", pipe, "text"), ("b", Pipeline([("v", pipe["v"]), ("m", MeanVector())]), "text")]
+    table = ColumnTransformer([*columns, ("n", "passthrough", ["n"])]).set_output(transform="pandas")
+    result = table.fit_transform(frame)
+    assert result.index.tolist() == [2, 0, 1]
+    assert result["n__n"].tolist() == [2.0, 0.0, 1.0]
+    assert len(table.get_feature_names_out()) == 7
+    assert table.transform(frame.iloc[:1]).index.tolist() == [2]
+
+
+def test_half_precision_has_lengths_in_double():
+    rng = np.random.default_rng(0)
+    vectors = (20 * rng.normal(size=(6, 300))).astype(np.float16)
+    groups = plain((WORDS, vectors), weighting="norm", unit_norm=True).fit_transform(["the cat"])
+    assert groups.vectors.dtype == np.float32
+    assert_allclose(np.linalg.norm(groups.rows(), axis=1), 1, rtol=1e-6)
+
+
+def test_gensim_rows_must_be_numbered():
+    wrong = KeyedVectors()
+    wrong.key_to_index["."] = 9
+    with pytest.raises(ValueError, match="key_to_index must number"):
+        plain(wrong).fit(TEXTS)
+
+
+def test_learnt_frequencies_go_with_the_parameter():
+    vectorizer = plain(weighting="sif", frequencies=None).fit(TEXTS)
+    assert not hasattr(vectorizer.set_params(frequencies="zipf").fit(TEXTS), "frequencies_")
 
 
 def test_text_similarity_takes_parameters_of_both_steps():
@@ -273,9 +312,18 @@ ERRORS = {
     "no file": (dict(vectors="nowhere.txt"), ["the"], ValueError, "'nowhere.txt' is neither an installed set .glove"),
     "odd vectors": (dict(vectors=3), ["the"], TypeError, "a mapping, a pair"),
     "empty mapping": (dict(vectors={}), ["the"], ValueError, "empty mapping"),
-    "ragged": (dict(vectors={"a": [1], "b": [1, 2]}), ["the"], ValueError, r"'a' has shape \(1,\) and 'b' \(2,\)"),
+    "ragged": (
+        dict(vectors={"a": [1], "b": [1, 2]}),
+        ["the"],
+        ValueError,
+        r"'b' has shape \(2,\), and 'a' has shape \(1,\)",
+    ),
     "too few rows": (dict(vectors=(["a", "b"], [[1.0]])), ["the"], ValueError, "got 2 words and shape"),
     "word": (dict(vectors=(["a", 1], np.ones((2, 2)))), ["the"], TypeError, "Words must be strings, got 1"),
+    "scalar": (dict(vectors={"a": 1.0}), ["the"], ValueError, r"but 'a' has shape \(\)\."),
+    "nan": (dict(vectors={"the": [1.0], "a": [np.nan]}), ["the"], ValueError, "vector of 'a' holds NaN"),
+    "infinite count": (dict(weighting="sif", frequencies={"a": np.inf}), ["the"], ValueError, "frequencies must be"),
+    "worded count": (dict(weighting="sif", frequencies={"a": "x"}), ["the"], ValueError, "frequencies must be"),
     "zero": (dict(vectors={"the": [0.0]}, weighting="norm"), ["the"], ValueError, "length 0"),
 }
 
