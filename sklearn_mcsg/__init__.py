@@ -9,6 +9,7 @@ from sklearn_mcsg._word_vectors import load_word_vectors
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
 from sklearn_mcsg.clustering import ModelComparisonClustering
 from sklearn_mcsg.criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
+from sklearn_mcsg.duplicates import find_duplicates
 from sklearn_mcsg.explanation import Explanation, explain_texts
 from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.likelihoods import (
@@ -21,7 +22,7 @@ from sklearn_mcsg.likelihoods import (
     Statistics,
     VonMisesFisher,
 )
-from sklearn_mcsg.neighbors import GroupNeighbors, find_duplicates
+from sklearn_mcsg.neighbors import GroupNeighbors
 from sklearn_mcsg.pairs import PairSimilarity
 from sklearn_mcsg.priors import NormalGamma, NormalWishart
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, model_comparison_similarity

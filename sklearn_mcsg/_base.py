@@ -233,16 +233,19 @@ class ComparisonEstimator(GroupsEstimator):
         return matrix
 
     def _keep_fitted(self, kept: np.ndarray) -> None:
+        self._check_unchanged()
         self._set_fitted(self._new_comparison(), self._statistics[kept], self._dtype)
 
     def _get_stored(self) -> dict[str, Any]:
         if not hasattr(self, "_statistics"):
             return {}
+        self._check_unchanged()
         learnt = {"statistics": self._statistics, "dtype": self._dtype, "references": self.references_}
-        return {**learnt, **self._stored_features()}
+        return {**learnt, "null": self._null, **self._stored_features()}
 
     def _set_stored(self, state: dict[str, Any]) -> None:
         self._set_fitted(self._new_comparison(), state["statistics"], state["dtype"], state["references"])
+        self._null = state["null"]
         self._restore_features(state)
 
     def _active(self) -> Comparison:
@@ -298,6 +301,10 @@ class ComparisonEstimator(GroupsEstimator):
         """Statistics and criteria of validated groups, for an output."""
         comparison = self._active()
         return comparison.side(comparison.statistics(groups), output, self._reference_side(output))
+
+    def _check_unchanged(self) -> None:
+        if self._model_key() != self._fitted_key:
+            raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
 
     def _model_key(self) -> tuple:
         """What the kept statistics depend on."""

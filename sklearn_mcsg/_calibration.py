@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -51,11 +53,12 @@ class NullDistribution:
         ]
         return (1 + np.concatenate(counts)) / (1 + self.window)
 
-    def threshold(self, size: np.ndarray, level: float) -> np.ndarray:
+    def threshold(self, size: np.ndarray, level: float, power: float = 3) -> np.ndarray:
         """Distance below which a share `level` of comparable random pairs lies, not counting duplicates among them.
 
-        The lower tail is that of a normal distribution of cube roots (Wilson and Hilferty's for squares) which has the
-        median and the 16 % quantile of the random pairs: it reaches far, and a few duplicates do not bend it.
+        The lower tail is that of a normal distribution of cube roots (Wilson and Hilferty's for squares), or of another
+        root, which has the median and the 16 % quantile of the random pairs: it reaches far, and a few duplicates do
+        not bend it. What is next to nothing beside the median always lies below.
         """
         starts, views = self._windows(size)
         distinct, place = np.unique(starts, return_inverse=True)
@@ -64,8 +67,9 @@ class NullDistribution:
         parts = [
             np.quantile(views[distinct[i : i + step]], [low, middle], axis=1) for i in range(0, len(distinct), step)
         ]
-        low, middle = np.cbrt(np.concatenate(parts, axis=1))
-        return ((middle + norm.ppf(level) * (middle - low)) ** 3)[place].reshape(np.shape(size))
+        low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
+        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
+        return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
 
     @property
     def window(self) -> int:
@@ -74,7 +78,7 @@ class NullDistribution:
 
     def _windows(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the random pairs nearest in size begin, and all runs of as many of their distances."""
-        middle = np.searchsorted(self.size, size)
+        middle = (np.searchsorted(self.size, size, "left") + np.searchsorted(self.size, size, "right")) // 2
         starts = np.clip(middle - self.window // 2, 0, len(self.size) - self.window)
         return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
@@ -108,11 +112,14 @@ class ThresholdMixin(ComparisonEstimator):
         """
         check_is_fitted(self)
         self._validate_params()
+        _check_positive(n_pairs, "n_pairs")
         side = self._fitted_side(self.output)
         if X is not None:
             side = self._prepare(self._read(X, self.output), self.output)
         if len(side) < 2:
             raise ValueError("calibrate needs at least two groups to draw pairs from.")
+        if len(side) < 50:
+            warnings.warn(f"{len(side)} groups are few to learn chance from: p-values will be rough.", stacklevel=2)
         left, right = random_pairs(len(side), n_pairs, check_random_state(self.random_state))
         values = self._active().row_by_row(side[left], side[right], self.output)
         self._null = (
@@ -157,7 +164,14 @@ class ThresholdMixin(ComparisonEstimator):
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        return self.p_value(X, Y) <= level
+        p = self.p_value(X, Y)
+        window = self._null[1].window
+        if level * (1 + window) < 1:
+            raise ValueError(
+                f"level={level} is below the smallest p-value that {window} random pairs of a size allow: calibrate "
+                f"with n_pairs={int(np.ceil(10 / level))} or more, on enough groups."
+            )
+        return p <= level
 
     def paired_test(self, a: Any, b: Any, *, n_permutations: int = 999) -> PermutationTest:
         """Test whether one distribution generated two groups, by dividing their vectors anew at random.
@@ -185,6 +199,7 @@ class ThresholdMixin(ComparisonEstimator):
         >>> ModelComparisonSimilarity(random_state=0).paired_test(x, x + 2).pvalue
         0.001
         """
+        _check_positive(n_permutations, "n_permutations")
         one, other = (self._read(x if isinstance(x, Groups) else [x], "similarity") for x in (a, b))
         self._check_same_width(one, other)
         for groups in (one, other):
@@ -205,8 +220,15 @@ def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
     return n * m / (n + m)
 
 
+def _check_positive(value: Any, name: str) -> None:
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+
+
 def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different groups."""
+    """Pairs of different groups: all of them, if there are no more."""
+    if n_groups * (n_groups - 1) // 2 <= n_pairs:
+        return np.triu_indices(n_groups, 1)
     left = random_state.randint(n_groups, size=n_pairs)
     return left, (left + random_state.randint(1, n_groups, size=n_pairs)) % n_groups
 

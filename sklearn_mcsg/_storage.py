@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -25,34 +26,42 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg.groups import Groups
 
 _FORMAT, _VERSION = "sklearn_mcsg index", 1
-_ERRORS = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+_ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
 
 
 def save(path: Any, estimator: BaseEstimator) -> None:
     """Write a fitted estimator; a folder that holds one already is replaced once the new one is complete."""
-    path = Path(path)
-    if path.exists() and not (path / "index.json").is_file():
+    path = Path(path).resolve()
+    if path.exists() and not ((path / "index.json").is_file() or (path.is_dir() and not any(path.iterdir()))):
         raise ValueError(f"{path} exists and is no saved index: choose another path, nothing was written.")
     arrays: list[np.ndarray] = []
     tree = encode(estimator, arrays)
-    partial = path.with_name(f"{path.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    new, old = work / "new", work / "old"
+    try:
+        new.mkdir()
+        _write(new, tree, arrays)
+        if path.exists():
+            os.replace(path, old)
+        try:
+            os.replace(new, path)
+        except OSError:
+            if old.exists():
+                os.replace(old, path)
+            raise
+    finally:
+        shutil.rmtree(work)
+
+
+def _write(folder: Path, tree: Any, arrays: list[np.ndarray]) -> None:
     files = []
     for i, array in enumerate(arrays):
-        file = partial / f"{i}.npy"
+        file = folder / f"{i}.npy"
         np.save(file, array, allow_pickle=False)
         files.append({"size": file.stat().st_size, "checksum": _checksum(file)})
     content = {"format": _FORMAT, "version": _VERSION, "arrays": files, "object": tree}
-    (partial / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
-    if path.exists():
-        old = path.with_name(f"{path.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        os.replace(path, old)
-        os.replace(partial, path)
-        shutil.rmtree(old)
-    else:
-        os.replace(partial, path)
+    (folder / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
 
 
 def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
@@ -67,6 +76,8 @@ def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
         if content["format"] != _FORMAT:
             raise ValueError("another format")
         version = int(content["version"])
+        if version < 1:
+            raise ValueError(f"version {version}")
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or no saved index: index.json cannot be read ({error}).") from error
     if version > _VERSION:
@@ -76,7 +87,9 @@ def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
         )
     try:
         arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
-        estimator = decode(content["object"], arrays)
+        estimator: Any = decode(content["object"], arrays)
+        if isinstance(estimator, expected):
+            estimator._check_stored()
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
     if not isinstance(estimator, expected):
@@ -105,9 +118,9 @@ def _checksum(file: Path) -> int:
 def _classes() -> dict[str, type]:
     """Classes that may be stored, by name."""
     import sklearn_mcsg
-    from sklearn_mcsg import _gaussians, _statistics, _vmf
+    from sklearn_mcsg import _calibration, _gaussians, _statistics, _vmf
 
-    modules = (sklearn_mcsg, _gaussians, _statistics, _vmf)
+    modules = (sklearn_mcsg, _calibration, _gaussians, _statistics, _vmf)
     known = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
     return {c.__name__: c for c in (*known, Pipeline) if c.__module__.startswith("sklearn_mcsg") or c is Pipeline}
 
@@ -131,7 +144,7 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
     if _classes().get(name) is not type(value):
         raise TypeError(
             f"A saved index holds arrays, numbers and the estimators of sklearn_mcsg, not {value!r}: word vectors and "
-            f"frequencies must be given by name or path."
+            f"frequencies must be given by name or path, random_state as an integer."
         )
     if isinstance(value, Groups):
         state = value.__getstate__()
@@ -156,6 +169,7 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
         if kind.__name__ in value:
             return kind(decode(item, arrays) for item in value[kind.__name__])
     parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
+    parts.pop("memory", None)  # of a pipeline: a cache on disk is not ours to trust
     decoded = _classes()[value["class"]](**parts)
     if state:
         decoded._set_stored(state)

@@ -298,9 +298,9 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
 
 
 def _check_n_clusters(n_clusters: int, n_groups: int) -> None:
-    if not 1 <= n_clusters <= n_groups:
+    if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or not 1 <= n_clusters <= n_groups:
         raise ValueError(
-            f"n_clusters must be between 1 and the number of groups (n_samples = {n_groups}), got {n_clusters}."
+            f"n_clusters must be between 1 and the number of groups (n_samples = {n_groups}), got {n_clusters!r}."
         )
 
 

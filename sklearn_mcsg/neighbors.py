@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from numbers import Integral
+from collections.abc import Iterator
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import gen_batches
@@ -17,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import _storage
 from sklearn_mcsg._base import GroupsEstimator
-from sklearn_mcsg._calibration import pair_size
 from sklearn_mcsg.pairs import split_pipeline
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
-__all__ = ["GroupNeighbors", "find_duplicates"]
+__all__ = ["GroupNeighbors"]
 
 _CHUNK_BYTES = 2**26  # of the matrix at a time
 
@@ -110,12 +108,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         self._validate_params()
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
+        _check_compares(split_pipeline(similarity)[1])
         self.similarity_ = clone(similarity).fit(X)
-        self._last()
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add groups to the index; if that fails, the index stays as it was.
+
+        The steps of a pipeline before the similarity are not fitted again.
 
         Parameters
         ----------
@@ -150,6 +150,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "similarity_")
         n = self.n_samples_fit_
         indices = np.atleast_1d(np.asarray(indices))
+        if not indices.size:
+            return self
         if indices.ndim != 1 or indices.dtype.kind not in "iu" or not ((indices >= -n) & (indices < n)).all():
             raise ValueError(f"indices must be integers between 0 and {n - 1}, got {indices!r}.")
         kept = np.delete(np.arange(n), indices)
@@ -220,6 +222,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         indices : ndarray of shape (n_queries,) of arrays
         """
         check_is_fitted(self, "similarity_")
+        check_number(radius, "radius")
         indices: list[np.ndarray] = []
         values: list[np.ndarray] = []
         for distances, _ in self._distances(X, itself=np.nan):
@@ -315,7 +318,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         path : str or path-like
             The folder.
         mmap_mode : {"r", "c"}, default=None
-            Leave the arrays on disk and read them as needed, as in `numpy.load`.
+            Leave the arrays on disk and read them as needed, as in `numpy.load`; checksums are then not looked at.
 
         Returns
         -------
@@ -329,12 +332,15 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _set_stored(self, state: dict[str, Any]) -> None:
         self.similarity_ = state["similarity_"]
 
+    def _check_stored(self) -> None:
+        self._validate_params()
+        _check_compares(self._last())
+        check_is_fitted(self._last(), "n_groups_")
+
     def _last(self) -> Any:
         """What compares groups, at the end of the pipeline, with the jobs that the index asks for."""
         check_is_fitted(self, "similarity_")
         last = split_pipeline(self.similarity_)[1]
-        if not isinstance(last, GroupsEstimator):
-            raise TypeError(f"similarity must compare groups, or be a pipeline ending so, got {type(last).__name__}.")
         for name in ("n_jobs", "verbose"):
             if getattr(self, name) and name in last.get_params(deep=False):
                 last.set_params(**{name: getattr(self, name)})
@@ -386,73 +392,15 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(k)
 
 
-def find_duplicates(
-    X: Any,
-    *,
-    threshold: float | None = None,
-    level: float | None = None,
-    similarity: Any = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> list[np.ndarray]:
-    """Find sets of groups that are near-duplicates of each other.
-
-    Two groups are duplicates if they are near enough, and so are the duplicates of duplicates.
-
-    Parameters
-    ----------
-    X : groups, or what the pipeline takes
-        The groups.
-    threshold : float, default=None
-        Largest distance between duplicates, in the similarity's output.
-    level : float, default=None
-        In place of a threshold, the share of random pairs that may be taken for duplicates; what is near follows from
-        `ModelComparisonSimilarity.calibrate`, extrapolated to levels as small as this takes. Among n groups there are
-        n (n - 1) / 2 pairs: a level of 1e-5 is one false pair among 450 groups.
-    similarity : estimator, default=None
-        As in `GroupNeighbors`.
-    n_jobs : int, default=None
-        Number of jobs.
-    verbose : int, default=0
-        Whether to show progress bars.
-
-    Returns
-    -------
-    duplicates : list of ndarray
-        Indices of each set of two groups or more, in increasing order.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import find_duplicates
-    >>> X = [[[0.0], [1.0]], [[8.0], [9.0]], [[1.0], [0.0]], [[8.0], [9.5]]]
-    >>> find_duplicates(X, threshold=0.01)
-    [array([0, 2])]
-    >>> find_duplicates(X, threshold=1.0)
-    [array([0, 2]), array([1, 3])]
-    """
-    if (threshold is None) == (level is None):
-        raise ValueError("find_duplicates needs either a threshold or a level.")
-    index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
-    limit = (lambda rows: threshold) if level is None else _limits(index._last(), level)
-    chunks, start = [], 0
-    for distances, _ in index._distances(None, itself=np.nan):
-        chunks.append(sparse.csr_matrix(distances <= limit(slice(start, start + len(distances)))))
-        start += len(distances)
-    n_sets, labels = connected_components(sparse.vstack(chunks), directed=False)
-    order = np.argsort(labels, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(labels, minlength=n_sets))[:-1])
-    return sorted((m for m in members if len(m) > 1), key=lambda m: m[0])
+def _check_compares(last: Any) -> None:
+    if not isinstance(last, GroupsEstimator):
+        raise TypeError(f"similarity must compare groups, or be a pipeline ending so, got {type(last).__name__}.")
 
 
-def _limits(last: Any, level: float) -> Callable[[slice], np.ndarray]:
-    """Largest distances between duplicates at a level, for rows of all pairs."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    if not hasattr(last, "calibrate"):
-        raise TypeError(f"{type(last).__name__} cannot be calibrated: give find_duplicates a threshold.")
-    null = last.calibrate()._null[1]
-    n = last._fitted_side(last.output).n
-    return lambda rows: null.threshold(pair_size(n[rows, None], n), level)
+def check_number(value: Any, name: str) -> None:
+    """Raise unless a value is a number."""
+    if not isinstance(value, Real) or value != value:
+        raise ValueError(f"{name} must be a number, got {value!r}.")
 
 
 def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -189,8 +189,7 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         if not hasattr(self, "_comparison"):
             return self.fit(X)
         self._validate_params()
-        if self._model_key() != self._fitted_key:
-            raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
+        self._check_unchanged()
         groups = self._check_fitted_groups(X)
         statistics = Statistics.concatenate([self._statistics, self._comparison.statistics(groups)])
         dtype = np.result_type(self._dtype, groups.output_dtype)

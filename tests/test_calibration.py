@@ -62,6 +62,32 @@ def test_p_values_are_shares_of_random_pairs():
 
 
 @pytest.mark.parametrize("output", ["distance", "divergence"])
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 50)])
+def test_levels_hold_where_sizes_are_tied(output, sizes):
+    def make(seed, n_groups):
+        rng = np.random.default_rng(seed)
+        counts = np.repeat(sizes, n_groups // 2)
+        return Groups.from_list([rng.normal(rng.normal(size=5), 1, size=(k, 5)) for k in counts])
+
+    model = ModelComparisonSimilarity(output=output, random_state=0).fit(make(0, 1000)).calibrate()
+    fresh = make(1, 2000)
+    first, second = np.arange(0, 1000, 2), np.arange(1, 1000, 2)
+    for left, right in ((first, second), (first, 1000 + first), (1000 + first, 1000 + second)):
+        assert 0.025 <= (model.p_value(fresh[left], fresh[right]) <= 0.05).mean() <= 0.085
+
+
+@pytest.mark.filterwarnings("ignore:.*few to learn chance")
+def test_few_groups_cannot_claim_small_p_values():
+    groups = corpus(6, 0)
+    model = ModelComparisonSimilarity(random_state=0).fit(groups)
+    with pytest.warns(UserWarning, match="6 groups are few to learn chance from"):
+        model.calibrate()
+    assert model.p_value(groups, groups).min() >= 1 / 16
+    with pytest.raises(ValueError, match="level=0.01 is below the smallest p-value that 15 random pairs"):
+        model.similar(groups, groups)
+
+
+@pytest.mark.parametrize("output", ["distance", "divergence"])
 def test_thresholds_leave_about_their_level_below(output):
     groups = corpus(400, 0)
     model = ModelComparisonSimilarity(output=output, random_state=0).fit(groups).calibrate()
@@ -81,7 +107,7 @@ def test_calibration_on_other_groups_and_reproducible():
 
 
 def test_what_must_be_calibrated():
-    groups = corpus(20, 0)
+    groups = corpus(60, 0)
     model = ModelComparisonSimilarity(random_state=0)
     with pytest.raises(NotFittedError):
         model.calibrate()
@@ -97,6 +123,11 @@ def test_what_must_be_calibrated():
         model.calibrate().similar(groups, groups, level=1.5)
     with pytest.raises(ValueError, match="at least two groups"):
         model.calibrate(groups[:1])
+    for n_pairs in (0, 2.5, None):
+        with pytest.raises(ValueError, match="n_pairs must be a positive integer"):
+            model.calibrate(n_pairs=n_pairs)
+    with pytest.raises(ValueError, match="n_permutations must be a positive integer"):
+        model.paired_test(groups[0], groups[1], n_permutations=0)
     with pytest.raises(ValueError, match="row by row"):
         model.p_value(groups, groups[:3])
 

@@ -1,6 +1,8 @@
 """The index against brute force: order, growth, storage, and what users do with the graph."""
 
 import json
+import shutil
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -244,6 +246,12 @@ DAMAGE = {
     "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
     "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or no saved index"),
     "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
+    "infinite version": (lambda p: change(p, version=float("inf")), "damaged or no saved index"),
+    "version 0": (lambda p: change(p, version=0), "damaged or no saved index"),
+    "not fitted": (
+        lambda p: change(p, object={"class": "GroupNeighbors", "parts": {}, "state": {}}),
+        "damaged and was not opened",
+    ),
     "other format": (lambda p: change(p, format="x"), "damaged or no saved index"),
     "unknown class": (lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}), "damaged"),
     "other class": (lambda p: change(p, object=1), "holds a int, not a GroupNeighbors"),
@@ -266,6 +274,7 @@ def test_what_cannot_be_saved_or_loaded(tmp_path, make_groups):
     index = GroupNeighbors().fit(make_groups())
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").write_text("mine")
     for taken in ("file", "folder"):
         with pytest.raises(ValueError, match="exists and is no saved index"):
             index.save(tmp_path / taken)
@@ -337,9 +346,67 @@ def test_duplicates_at_a_level():
         ({}, ValueError, "either a threshold or a level"),
         ({"threshold": 1, "level": 0.1}, ValueError, "either a threshold or a level"),
         ({"level": 2}, ValueError, "between 0 and 1"),
+        ({"threshold": np.nan}, ValueError, "threshold must be a number"),
+        ({"level": 0.1, "similarity": ModelComparisonSimilarity()}, ValueError, "level needs a distance"),
         ({"level": 0.1, "similarity": MeanVector()}, TypeError, "MeanVector cannot be calibrated"),
     ],
 )
 def test_errors_of_duplicates(params, error, message, make_groups):
     with pytest.raises(error, match=message):
         find_duplicates(make_groups(), **params)
+
+
+def test_saving_touches_nothing_else(saved, tmp_path, make_groups):
+    for name in ("index.old", "index.partial"):
+        shutil.copytree(saved, tmp_path / name)
+    (tmp_path / "link").symlink_to(saved)
+    (tmp_path / "empty").mkdir()
+    index = GroupNeighbors().fit(make_groups(5))
+    for name in ("index", "link", "link", "empty"):
+        index.save(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "index.old", "index.partial", "link", "empty"}
+    assert GroupNeighbors.load(tmp_path / "link").n_samples_fit_ == 5
+    assert GroupNeighbors.load(tmp_path / "index.old").n_samples_fit_ == 8
+
+
+def test_calibration_is_saved(tmp_path, make_groups):
+    groups = make_groups(60)
+    index = GroupNeighbors(ModelComparisonSimilarity(output="distance", random_state=0)).fit(groups)
+    index.similarity_.calibrate(n_pairs=500)
+    index.save(tmp_path / "index")
+    loaded = GroupNeighbors.load(tmp_path / "index").similarity_
+    assert_array_equal(loaded.p_value(groups, groups[::-1]), index.similarity_.p_value(groups, groups[::-1]))
+
+
+def test_a_failed_fit_changes_nothing(make_groups):
+    index = GroupNeighbors().fit(make_groups())
+    with pytest.raises(TypeError, match="must compare groups"):
+        index.set_params(similarity=KNeighborsTransformer()).fit(make_groups(5))
+    assert index.n_samples_fit_ == 8
+
+
+def test_parameters_changed_after_fit(tmp_path, make_groups):
+    index = GroupNeighbors().fit(make_groups())
+    index.similarity_.set_params(likelihood="full")
+    for action in (lambda: index.remove(0), lambda: index.save(tmp_path / "index")):
+        with pytest.raises(ValueError, match="has changed since fit"):
+            action()
+    assert index.remove([]).n_samples_fit_ == 8
+
+
+def test_exact_duplicates_are_found_at_any_level():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4, 3)) * np.exp(2 * rng.normal(size=(300, 1, 1)))
+    found = find_duplicates(np.concatenate([x, x[:5, ::-1]]), level=1e-7)
+    assert [group.tolist() for group in found] == [[i, 300 + i] for i in range(5)]
+
+
+def test_memory_of_many_duplicates_is_bounded():
+    X = np.zeros((4000, 2))
+    tracemalloc.start()
+    with sklearn.config_context(working_memory=4):
+        (found,) = find_duplicates(X, threshold=1.0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 4000
+    assert peak < 60 * 2**20  # all pairs would be 16 million

@@ -1,0 +1,92 @@
+"""Near-duplicates: sets of groups that are near each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sklearn_mcsg._calibration import pair_size
+from sklearn_mcsg.neighbors import GroupNeighbors, check_number
+
+__all__ = ["find_duplicates"]
+
+
+def find_duplicates(
+    X: Any,
+    *,
+    threshold: float | None = None,
+    level: float | None = None,
+    similarity: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[np.ndarray]:
+    """Find sets of groups that are near-duplicates of each other.
+
+    Two groups are duplicates if they are near enough, and so are the duplicates of duplicates.
+
+    Parameters
+    ----------
+    X : groups, or what the pipeline takes
+        The groups.
+    threshold : float, default=None
+        Largest distance between duplicates, in the similarity's output.
+    level : float, default=None
+        In place of a threshold, the share of random pairs that may be taken for duplicates; what is near follows from
+        `ModelComparisonSimilarity.calibrate`, extrapolated to levels as small as this takes. Among n groups there are
+        n (n - 1) / 2 pairs: a level of 1e-5 is one false pair among 450 groups.
+    similarity : estimator, default=None
+        As in `GroupNeighbors`.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    duplicates : list of ndarray
+        Indices of each set of two groups or more, in increasing order.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import find_duplicates
+    >>> X = [[[0.0], [1.0]], [[8.0], [9.0]], [[1.0], [0.0]], [[8.0], [9.5]]]
+    >>> find_duplicates(X, threshold=0.01)
+    [array([0, 2])]
+    >>> find_duplicates(X, threshold=1.0)
+    [array([0, 2]), array([1, 3])]
+    """
+    if (threshold is None) == (level is None):
+        raise ValueError("find_duplicates needs either a threshold or a level.")
+    if threshold is not None:
+        check_number(threshold, "threshold")
+    index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
+    limit = (lambda rows: threshold) if level is None else _limits(index._last(), level)
+    n, start = index.n_samples_fit_, 0
+    first = np.arange(n)  # the first group of each one's set
+    for distances, _ in index._distances(None, itself=np.nan):
+        rows, near = np.nonzero(distances <= limit(slice(start, start + len(distances))))
+        rows, near = np.concatenate([rows + start, np.arange(n)]), np.concatenate([near, first])
+        graph = sparse.csr_matrix((np.ones(len(rows), dtype=bool), (rows, near)), shape=(n, n))
+        _, labels = connected_components(graph, directed=False)
+        first = np.unique(labels, return_index=True)[1][labels]
+        start += len(distances)
+    order = np.argsort(first, kind="stable")
+    sets = np.split(order, np.flatnonzero(np.diff(first[order])) + 1)
+    return [members for members in sets if len(members) > 1]
+
+
+def _limits(last: Any, level: float) -> Callable[[slice], np.ndarray]:
+    """Largest distances between duplicates at a level, for rows of all pairs."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    if not hasattr(last, "calibrate"):
+        raise TypeError(f"{type(last).__name__} cannot be calibrated: give find_duplicates a threshold.")
+    if last.output == "similarity":
+        raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
+    null = last.calibrate()._null[1]
+    n, power = last._fitted_side(last.output).n, 1 if last.output == "centered" else 3
+    return lambda rows: null.threshold(pair_size(n[rows, None], n), level, power)
