@@ -64,7 +64,7 @@ def _write(folder: Path, tree: Any, arrays: list[np.ndarray]) -> None:
     (folder / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
 
 
-def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
+def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
     """Read a fitted estimator of an expected class."""
     path = Path(path)
     if mmap_mode not in (None, "r", "c"):
@@ -87,7 +87,7 @@ def load(path: Any, expected: type, mmap_mode: Any = None) -> Any:
         )
     try:
         arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
-        estimator: Any = decode(content["object"], arrays)
+        estimator = decode(content["object"], arrays)
         if isinstance(estimator, expected):
             estimator._check_stored()
     except _ERRORS as error:
