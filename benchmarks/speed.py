@@ -306,12 +306,9 @@ def plot(by_size, path):
     plt.close(figure)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
-    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="where to write .md and .png")
-    options = parser.parse_args(arguments)
-    base = 600 if options.quick else 4000
+def measure_all(quick):
+    """Measurements of the main table and by size, and sentences about the rest."""
+    base = 600 if quick else 4000
     peers = ["blocked NumPy, diag AIC", "per-pair loop, diag AIC", "MaxSim, late interaction"]
     peers += ["exact optimal transport (POT)"] if _installed("pot") else []
     combinations = [
@@ -334,7 +331,7 @@ def main(arguments=None):
     for n_features in (50, 768):
         main_results += measure(base, n_features, np.float64, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")])
 
-    sizes = (300, 600) if options.quick else (1000, 2000, 4000, 8000, 20_000)
+    sizes = (300, 600) if quick else (1000, 2000, 4000, 8000, 20_000)
     names = [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")]
     by_size = {" ".join(name): [] for name in names}
     for n_groups in sizes:
@@ -343,11 +340,21 @@ def main(arguments=None):
             by_size[result.method].append(result)
 
     print("fitting many texts")
-    fitting = million_texts(20_000 if options.quick else 1_000_000)
-    reading = reading_texts(10_000 if options.quick else 200_000)
+    sentences = [million_texts(20_000 if quick else 1_000_000)]
+    sentences.append(reading_texts(10_000 if quick else 200_000))
     print("nearest neighbours")
-    finding = retrieval(*((5000, 100) if options.quick else (100_000, 1000)))
-    merging = clustering(500 if options.quick else 10_000)
+    sentences.append(retrieval(*((5000, 100) if quick else (100_000, 1000))))
+    sentences.append(clustering(500 if quick else 10_000))
+    return main_results, by_size, sentences
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
+    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="where to write .md and .png")
+    options = parser.parse_args(arguments)
+    main_results, by_size, sentences = measure_all(options.quick)
+    paragraphs = "\n\n".join(sentences)
     largest = [results[-1] for results in by_size.values()]
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
     text = f"""# Speed
@@ -365,13 +372,7 @@ The largest matrices:
 
 Growth of the time with the number of groups, as an exponent (2 is quadratic): {growth}.
 
-{fitting}
-
-{reading}
-
-{finding}
-
-{merging}
+{paragraphs}
 
 ![Seconds against the number of groups](speed.png)
 

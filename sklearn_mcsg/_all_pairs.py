@@ -177,27 +177,7 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype, times: in
         return ()
     step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
     scale = -np.round(middle)
-    factors = [2.0**scale, 4.0**scale]  # of means and scatters
-
-    def prepared(side: tuple, filler: float, transposed: bool) -> list[np.ndarray]:
-        """Scaled and padded arrays: padding multiplies by 1 and adds nothing."""
-        n, mean, *moments = side
-        rows = 0 if transposed else -len(n) % _kernels.ROWS
-        powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
-        powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
-        arrays = [np.concatenate([n, np.ones(rows)]).astype(precision)]
-        for order, (power, multipliers) in enumerate(powers):
-            shape = len(n) + rows, len(scale) + -len(scale) % step
-            array = np.zeros(shape[::-1] if transposed else shape, precision)
-            view = array.T if transposed else array
-            view[:, len(scale) :] = filler if order == 1 else 0
-            view[len(n) :, : len(scale)] = 1
-            np.multiply(power, multipliers[0], out=view[: len(n), : len(scale)], casting="same_kind")
-            for multiplier in multipliers[1:]:
-                view[: len(n), : len(scale)] *= multiplier
-            arrays.append(array)
-        return arrays
-
+    prepared = partial(_prepared, scale=scale, centre=centre, step=step, precision=precision)
     count = len(left[0])
     arguments: Any = *prepared(left, 1, transposed=False), *prepared(right, 0, transposed=True), step, times
     out = np.empty((len(arguments[0]), len(right[0])))
@@ -208,6 +188,31 @@ def _sum_over_features(left: tuple, right: tuple, precision: np.dtype, times: in
     kurtosis = np.empty_like(out)
     _kernels.log_products_and_kurtosis(*arguments, out, kurtosis)
     return out[:count], unscaled, kurtosis[:count]
+
+
+def _prepared(
+    side: tuple, filler: float, transposed: bool, scale: np.ndarray, centre: Any, step: int, precision: np.dtype
+) -> list[np.ndarray]:
+    """Scaled and padded arrays: padding multiplies by 1 and adds nothing."""
+    from sklearn_mcsg import _kernels  # loads numba
+
+    n, mean, *moments = side
+    factors = [2.0**scale, 4.0**scale]  # of means and scatters
+    rows = 0 if transposed else -len(n) % _kernels.ROWS
+    powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
+    powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
+    arrays = [np.concatenate([n, np.ones(rows)]).astype(precision)]
+    for order, (power, multipliers) in enumerate(powers):
+        shape = len(n) + rows, len(scale) + -len(scale) % step
+        array = np.zeros(shape[::-1] if transposed else shape, precision)
+        view = array.T if transposed else array
+        view[:, len(scale) :] = filler if order == 1 else 0
+        view[len(n) :, : len(scale)] = 1
+        np.multiply(power, multipliers[0], out=view[: len(n), : len(scale)], casting="same_kind")
+        for multiplier in multipliers[1:]:
+            view[: len(n), : len(scale)] *= multiplier
+        arrays.append(array)
+    return arrays
 
 
 class SphericalPairs(Pairs):

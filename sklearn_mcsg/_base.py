@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Self
@@ -47,7 +48,7 @@ class OverGroups(BaseEstimator):
         validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
 
 
-class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverGroups):
+class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverGroups, ABC):
     """An estimator over groups whose `transform` compares them with the fitted ones."""
 
     output: str
@@ -79,25 +80,25 @@ class GroupsEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverGro
     def _n_features_out(self) -> int:
         return self.n_groups_
 
+    @abstractmethod
     def _compare(self, groups: Groups) -> np.ndarray:
         """Validated groups with the fitted ones."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _compare_fitted(self, rows: slice) -> np.ndarray:
         """Some of the fitted groups with all of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _keep_fitted(self, kept: np.ndarray) -> None:
         """Forget the fitted groups that are not to be kept."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _get_stored(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_stored(self, state: dict[str, Any]) -> None:
         """Restore what was learnt."""
-        raise NotImplementedError
 
     def _stored_features(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)

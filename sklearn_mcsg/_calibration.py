@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,9 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._base import ComparisonEstimator
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.groups import Groups
 
 _BLOCK = 2**20  # of null values looked at, at a time
+_POWERS = {"centered": 1}  # of outputs that are no sums of squares, for which it is 3 (Wilson and Hilferty)
 
 
 class PermutationTest(NamedTuple):
@@ -32,16 +33,18 @@ class PermutationTest(NamedTuple):
 class NullDistribution:
     """Distances of random pairs, in order of the pairs' size: n m / (n + m) with n and m the weights of the groups.
 
-    Short groups are easily similar, so a pair is held against those random pairs whose size is nearest to its own.
+    Short groups are easily similar, so a pair is held against those random pairs whose size is nearest to its own. The
+    root of distances with exponent `power` is about normal.
     """
 
     size: np.ndarray
     distance: np.ndarray
+    power: int = 3
 
     @classmethod
-    def of(cls, size: np.ndarray, distance: np.ndarray) -> NullDistribution:
+    def of(cls, size: np.ndarray, distance: np.ndarray, power: int = 3) -> NullDistribution:
         order = np.argsort(size, kind="stable")
-        return cls(size[order], distance[order])
+        return cls(size[order], distance[order], power)
 
     def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Share of comparable random pairs that are at least as near, never 0."""
@@ -53,12 +56,12 @@ class NullDistribution:
         ]
         return (1 + np.concatenate(counts)) / (1 + self.window)
 
-    def threshold(self, size: np.ndarray, level: float, power: float = 3) -> np.ndarray:
+    def threshold(self, size: np.ndarray, level: float) -> np.ndarray:
         """Distance below which a share `level` of comparable random pairs lies, not counting duplicates among them.
 
-        The lower tail is that of a normal distribution of cube roots (Wilson and Hilferty's for squares), or of another
-        root, which has the median and the 16 % quantile of the random pairs: it reaches far, and a few duplicates do
-        not bend it. What is next to nothing beside the median always lies below.
+        The lower tail is that of a normal distribution of roots which has the median and the 16 % quantile
+        of the random pairs: it reaches far, and a few duplicates do not bend it. What is next to nothing beside the median always
+        lies below.
         """
         starts, views = self._windows(size)
         distinct, place = np.unique(starts, return_inverse=True)
@@ -67,9 +70,9 @@ class NullDistribution:
         parts = [
             np.quantile(views[distinct[i : i + step]], [low, middle], axis=1) for i in range(0, len(distinct), step)
         ]
-        low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
-        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
-        return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
+        low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / self.power)
+        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** self.power
+        return np.maximum(limit, 1e-6 * middle**self.power)[place].reshape(np.shape(size))
 
     @property
     def window(self) -> int:
@@ -112,7 +115,7 @@ class ThresholdMixin(ComparisonEstimator):
         """
         check_is_fitted(self)
         self._validate_params()
-        _check_positive(n_pairs, "n_pairs")
+        check_positive_integer(n_pairs, "n_pairs")
         side = self._fitted_side(self.output)
         if X is not None:
             side = self._prepare(self._read(X, self.output), self.output)
@@ -122,10 +125,8 @@ class ThresholdMixin(ComparisonEstimator):
             warnings.warn(f"{len(side)} groups are few to learn chance from: p-values will be rough.", stacklevel=2)
         left, right = random_pairs(len(side), n_pairs, check_random_state(self.random_state))
         values = self._active().row_by_row(side[left], side[right], self.output)
-        self._null = (
-            self.output,
-            NullDistribution.of(pair_size(side.n[left], side.n[right]), self._as_distance(values)),
-        )
+        size, distance = pair_size(side.n[left], side.n[right]), self._as_distance(values)
+        self._null = self.output, NullDistribution.of(size, distance, _POWERS.get(self.output, 3))
         return self
 
     def p_value(self, X: Any, Y: Any) -> np.ndarray:
@@ -199,7 +200,7 @@ class ThresholdMixin(ComparisonEstimator):
         >>> ModelComparisonSimilarity(random_state=0).paired_test(x, x + 2).pvalue
         0.001
         """
-        _check_positive(n_permutations, "n_permutations")
+        check_positive_integer(n_permutations, "n_permutations")
         one, other = (self._read(x if isinstance(x, Groups) else [x], "similarity") for x in (a, b))
         self._check_same_width(one, other)
         for groups in (one, other):
@@ -218,11 +219,6 @@ class ThresholdMixin(ComparisonEstimator):
 def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
     """What a pair's distance depends on by chance: half the harmonic mean of the groups' weights."""
     return n * m / (n + m)
-
-
-def _check_positive(value: Any, name: str) -> None:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
 
 
 def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,8 @@
-"""Checks of the arrays that groups are made of; every message says what was wrong and what to do."""
+"""Checks of the arrays that groups are made of, and of numbers; every message says what was wrong and what to do."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,15 @@ def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
             f"{' with a fall between' if (np.diff(offsets) < 0).any() else ''}."
         )
     return offsets
+
+
+def check_number(value: Any, name: str) -> None:
+    """Raise unless a value is a number."""
+    if not isinstance(value, Real) or value != value:
+        raise ValueError(f"{name} must be a number, got {value!r}.")
+
+
+def check_positive_integer(value: Any, name: str) -> None:
+    """Raise unless a value is an integer from 1 on."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}.")

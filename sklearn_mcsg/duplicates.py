@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_mcsg._calibration import pair_size
-from sklearn_mcsg.neighbors import GroupNeighbors, check_number
+from sklearn_mcsg._checks import check_number
+from sklearn_mcsg.neighbors import GroupNeighbors
 
 __all__ = ["find_duplicates"]
 
@@ -88,5 +89,5 @@ def _limits(last: Any, level: float) -> Callable[[slice], np.ndarray]:
     if last.output == "similarity":
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
     null = last.calibrate()._null[1]
-    n, power = last._fitted_side(last.output).n, 1 if last.output == "centered" else 3
-    return lambda rows: null.threshold(pair_size(n[rows, None], n), level, power)
+    n = last._fitted_side(last.output).n
+    return lambda rows: null.threshold(pair_size(n[rows, None], n), level)

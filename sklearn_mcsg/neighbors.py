@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from copy import copy
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import _storage
 from sklearn_mcsg._base import GroupsEstimator
+from sklearn_mcsg._checks import check_number
 from sklearn_mcsg.pairs import split_pipeline
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
@@ -338,12 +340,16 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self._last(), "n_groups_")
 
     def _last(self) -> Any:
-        """What compares groups, at the end of the pipeline, with the jobs that the index asks for."""
+        """What compares groups, at the end of the pipeline."""
         check_is_fitted(self, "similarity_")
-        last = split_pipeline(self.similarity_)[1]
+        return split_pipeline(self.similarity_)[1]
+
+    def _working(self) -> Any:
+        """The same with the jobs and the bars that the index asks for."""
+        last = copy(self._last())
         for name in ("n_jobs", "verbose"):
-            if getattr(self, name) and name in last.get_params(deep=False):
-                last.set_params(**{name: getattr(self, name)})
+            if getattr(self, name) and hasattr(last, name):
+                setattr(last, name, getattr(self, name))
         return last
 
     def _groups(self, X: Any) -> Any:
@@ -356,7 +362,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Indexed groups get `itself` in the place of their distance to themselves, which comes along.
         """
-        last = self._last()
+        last = self._working()
         sign = -1 if last.output == "similarity" else 1
         groups = None if X is None else last._check_fitted_groups(self._groups(X))
         n_queries = last.n_groups_ if groups is None else len(groups)
@@ -395,12 +401,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 def _check_compares(last: Any) -> None:
     if not isinstance(last, GroupsEstimator):
         raise TypeError(f"similarity must compare groups, or be a pipeline ending so, got {type(last).__name__}.")
-
-
-def check_number(value: Any, name: str) -> None:
-    """Raise unless a value is a number."""
-    if not isinstance(value, Real) or value != value:
-        raise ValueError(f"{name} must be a number, got {value!r}.")
 
 
 def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,9 +3,26 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sklearn_mcsg import CRITERIA, LIKELIHOODS, Groups
+from sklearn_mcsg import CRITERIA, LIKELIHOODS, Groups, Likelihood, Statistics
 
 COMBINATIONS = [pair for pair in product(LIKELIHOODS, CRITERIA) if pair != ("vmf", "bayes")]
+
+
+class Exponential(Likelihood):
+    """A likelihood of one's own: positive features, each exponentially distributed."""
+
+    def statistics(self, groups, *, reg_covar, order):
+        return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
+
+    def pool(self, a, b):
+        n = a.n + b.n
+        return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+
+    def log_likelihood(self, statistics):
+        return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
+
+    def n_parameters(self, n_features):
+        return n_features
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, Exponential
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
 from sklearn.base import clone
@@ -22,11 +22,9 @@ from sklearn_mcsg import (
     LIKELIHOODS,
     DiagonalGaussian,
     Groups,
-    Likelihood,
     ModelComparisonClustering,
     ModelComparisonSimilarity,
     NormalGamma,
-    Statistics,
     _merging,
 )
 from sklearn_mcsg._likelihood import Fit
@@ -256,23 +254,6 @@ def test_a_given_prior_is_used(make_groups):
         clustering.evidence_[0],
         total_criterion(ModelComparisonSimilarity(DiagonalGaussian(prior), "bayes"), groups, [range(10)]).sum(),
     )
-
-
-class Exponential(Likelihood):
-    """Positive features, each exponentially distributed."""
-
-    def statistics(self, groups, *, reg_covar, order):
-        return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
-
-    def pool(self, a, b):
-        n = a.n + b.n
-        return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
-
-    def log_likelihood(self, statistics):
-        return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
-
-    def n_parameters(self, n_features):
-        return n_features
 
 
 def test_a_likelihood_of_ones_own():

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, Exponential
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import NotFittedError
@@ -16,10 +16,8 @@ from sklearn_mcsg import (
     Criterion,
     EmbeddingVectorizer,
     Groups,
-    Likelihood,
     MeanVector,
     ModelComparisonSimilarity,
-    Statistics,
     VonMisesFisher,
     make_text_similarity,
 )
@@ -248,23 +246,6 @@ def test_the_only_vector_of_a_group_carries_the_whole_similarity(criterion, make
     explanation = explain_pair(ModelComparisonSimilarity("diag", criterion).fit(corpus), corpus[0][:1], corpus[1])
     assert_allclose(explanation.vectors[0], explanation.similarity)
     assert_allclose(total(explanation), explanation.similarity)
-
-
-class Exponential(Likelihood):
-    """The example of `Likelihood`, which knows nothing of single vectors."""
-
-    def statistics(self, groups, *, reg_covar, order):
-        return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
-
-    def pool(self, a, b):
-        n = a.n + b.n
-        return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
-
-    def log_likelihood(self, statistics):
-        return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
-
-    def n_parameters(self, n_features):
-        return n_features
 
 
 class ExplainedExponential(Exponential):

@@ -378,6 +378,13 @@ def test_calibration_is_saved(tmp_path, make_groups):
     assert_array_equal(loaded.p_value(groups, groups[::-1]), index.similarity_.p_value(groups, groups[::-1]))
 
 
+def test_jobs_of_the_index_are_not_left_with_the_similarity(make_groups):
+    index = GroupNeighbors(n_jobs=2).fit(make_groups())
+    index.kneighbors()
+    assert index._working().n_jobs == 2
+    assert index.similarity_.n_jobs is None
+
+
 def test_a_failed_fit_changes_nothing(make_groups):
     index = GroupNeighbors().fit(make_groups())
     with pytest.raises(TypeError, match="must compare groups"):
