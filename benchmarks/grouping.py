@@ -123,7 +123,8 @@ def evidence_figure(curves, k, title, path):
         axes.plot(clusters, evidence - evidence.min(), lw=2)
         axes.plot(found, evidence[found - 1] - evidence.min(), "o", label=f"evidence: {found} clusters")
         axes.axvline(k, color="k", ls="--", lw=1, label=f"labels: {k} classes")
-        axes.set_yscale("symlog", linthresh=1000)
+        axes.set_yscale("function", functions=(lambda y: np.sqrt(np.maximum(y, 0)), np.square))  # shows the minimum
+        axes.set_ylim(bottom=0)
         axes.set(xscale="log", xlabel="clusters", ylabel="criterion above its least value", title=name.replace("`", ""))
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, fontsize=9)

@@ -59,8 +59,8 @@ class NullDistribution:
     def threshold(self, size: np.ndarray, level: float) -> np.ndarray:
         """Distance below which a share `level` of comparable random pairs lies, not counting duplicates among them.
 
-        The lower tail is that of a normal distribution of roots which has the median and the 16 % quantile
-        of the random pairs: it reaches far, and a few duplicates do not bend it. What is next to nothing beside the median always
+        The lower tail is that of a normal distribution of roots which has the median and the 16 % quantile of random
+        pairs: it reaches far, and a few duplicates do not bend it. What is next to nothing beside the median always
         lies below.
         """
         starts, views = self._windows(size)
