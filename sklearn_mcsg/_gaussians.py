@@ -107,8 +107,8 @@ class DiagonalGaussian(Likelihood):
         return -0.5 * statistics.n * (np.log(statistics.variance) + _LOG_2PI + 1).sum(axis=1)
 
     def vector_log_likelihood(self, statistics: _Moments, vectors: np.ndarray) -> np.ndarray:
-        variance = statistics.variance
-        square = np.square(vectors - statistics.mean) + statistics.reg_covar
+        variance = statistics.variance[:, None]
+        square = np.square(vectors - statistics.mean[:, None]) + statistics.reg_covar
         return -0.5 * (_LOG_2PI + np.log(variance) + square / variance)
 
     def n_parameters(self, n_features: int) -> int:
@@ -211,8 +211,8 @@ class SphericalGaussian(Likelihood):
         return -0.5 * statistics.n * statistics.n_features * (np.log(statistics.variance) + _LOG_2PI + 1)
 
     def vector_log_likelihood(self, statistics: _Scatter, vectors: np.ndarray) -> np.ndarray:
-        d, variance = statistics.n_features, statistics.variance
-        square = np.square(vectors - statistics.mean).sum(axis=1) + d * statistics.reg_covar
+        d, variance = statistics.n_features, statistics.variance[:, None]
+        square = np.square(vectors - statistics.mean[:, None]).sum(axis=2) + d * statistics.reg_covar
         return -0.5 * (d * (_LOG_2PI + np.log(variance)) + square / variance)
 
     def n_parameters(self, n_features: int) -> int:
@@ -333,14 +333,14 @@ class FullGaussian(Likelihood):
         return -0.5 * statistics.n * (d * (_LOG_2PI + 1) + log_det)
 
     def vector_log_likelihood(self, statistics: _Factors, vectors: np.ndarray) -> np.ndarray:
-        (eigenvalues,), (basis,) = self._eigen(statistics, vectors=True)
-        centred = vectors - statistics.mean
-        scores = centred @ basis.T
-        square = ((np.square(scores) + statistics.reg_covar) / eigenvalues).sum(axis=1)
-        log_det = np.log(eigenvalues).sum()
-        outside = statistics.n_features - len(eigenvalues)
+        eigenvalues, basis = self._eigen(statistics, vectors=True)
+        centred = vectors - statistics.mean[:, None]
+        scores = centred @ basis.swapaxes(1, 2)
+        square = ((np.square(scores) + statistics.reg_covar) / eigenvalues[:, None]).sum(axis=2)
+        log_det = np.log(eigenvalues).sum(axis=1, keepdims=True)
+        outside = statistics.n_features - eigenvalues.shape[1]
         if outside > 0:
-            square += np.square(centred - scores @ basis).sum(axis=1) / statistics.reg_covar + outside
+            square += np.square(centred - scores @ basis).sum(axis=2) / statistics.reg_covar + outside
             log_det += outside * np.log(statistics.reg_covar)
         return -0.5 * (statistics.n_features * _LOG_2PI + log_det + square)
 

@@ -22,13 +22,16 @@ The others, at the end, are passes over what a matrix product has left.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
 
 ROWS, TILE, WIDTH = 4, 32, 256
 _NARROW_TILE = 8  # of the kernel that keeps more numbers a pair
-_FAST = {"contract", "nsz", "arcp", "nnan", "ninf"}
+_OPTIONS: Any = {"fastmath": {"contract", "nsz", "arcp", "nnan", "ninf"}, "error_model": "numpy"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
     np.float32: (np.uint32, np.int32, 23, 127),
@@ -37,21 +40,26 @@ _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
 def _compile(function):
-    """Compile without interpreter lock, keeping the result on disk where that is possible."""
-    options = {"nogil": True, "fastmath": _FAST, "error_model": "numpy"}
+    """Compile, keeping the result on disk where that is possible.
+
+    What is kept is found again by the values a function closes over, so these must be plain: no compiled functions.
+    """
     try:
-        return numba.njit(function, cache=True, **options)
+        return numba.njit(function, cache=True, nogil=True, **_OPTIONS)
     except RuntimeError:  # no place to write to
-        return numba.njit(function, **options)
+        return numba.njit(function, nogil=True, **_OPTIONS)
 
 
-def _take_exponents(dtype):
-    """Compile the step that brings positive numbers into [1, 2) and adds their exponents to integers."""
-    unsigned, signed, fraction_bits, bias = _LAYOUTS[dtype]
+def take_exponents(numbers, exponents):
+    """Bring positive numbers into [1, 2) and add their exponents to integers, in compiled code only."""
+
+
+@overload(take_exponents, jit_options=_OPTIONS)
+def _take_exponents(numbers, exponents):
+    unsigned, signed, fraction_bits, bias = _LAYOUTS[as_dtype(numbers.dtype).type]
     shift, fraction = unsigned(fraction_bits), unsigned((1 << fraction_bits) - 1)
     one, bias = unsigned(bias << fraction_bits), signed(bias)
 
-    @_compile
     def take_exponents(numbers, exponents):
         bits = numbers.view(unsigned)
         for j in range(len(bits)):
@@ -60,9 +68,6 @@ def _take_exponents(dtype):
             bits[j] = (b & fraction) | one
 
     return take_exponents
-
-
-take_exponents_64, take_exponents_32 = _take_exponents(np.float64), _take_exponents(np.float32)
 
 
 @_compile
@@ -86,11 +91,11 @@ def _subtract_log_total(n, n_right, times, total, exponents, out):
     for j in range(len(n_right)):
         total[j] = n + n_right[j]
         exponents[j] = 0
-    take_exponents_64(total, exponents)
+    take_exponents(total, exponents)
     add_logarithms(total, exponents, -times, out)
 
 
-def _log_products(dtype, take_exponents):
+def _log_products(dtype):
     """Compile the sum of log scatters, less a multiple of the log total weight, for a precision."""
     signed = _LAYOUTS[dtype][1]
 
@@ -181,7 +186,7 @@ def log_products_and_kurtosis(
                             inverse = 1 / scatter
                             product[j] *= scatter
                             total[j] += fourth * inverse * inverse
-                    take_exponents_64(product[:width], exponent[r])
+                    take_exponents(product[:width], exponent[r])
             for r in range(height):
                 row = out[top + r, start:stop]
                 row[:] = 0
@@ -231,6 +236,6 @@ def weighted_by_total(values, constant, n, n_right, factor):
 
 
 log_products = {
-    np.dtype(np.float64): _log_products(np.float64, take_exponents_64),
-    np.dtype(np.float32): _log_products(np.float32, take_exponents_32),
+    np.dtype(np.float64): _log_products(np.float64),
+    np.dtype(np.float32): _log_products(np.float32),
 }

@@ -89,10 +89,10 @@ class Likelihood(BaseEstimator, ABC):
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
 
     def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
-        """Log density of each vector, expected over its noise, under the best model of the one group in `statistics`.
+        """Log density of each vector, expected over its noise, under the best model of each group in `statistics`.
 
-        Weighted and summed over the group's own vectors it is the group's `log_likelihood`. Where it is a sum over
-        features it comes with a column for each of them.
+        The shape is (n_groups, n_vectors), and (n_groups, n_vectors, n_features) where it is a sum over features.
+        Weighted and summed over a group's own vectors it is the group's `log_likelihood`.
         """
         raise TypeError(
             f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "

@@ -33,6 +33,7 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
 _SMALL_SQUARE = 256  # of pairs, of which half is computed in vain on the diagonal
+PATIENCE = 0.5  # seconds without a bar
 COMPILE_FROM = 2**22  # pairs times features, below which plain NumPy answers before numba has loaded
 
 
@@ -308,13 +309,13 @@ def parallel(n_jobs: int | None) -> Parallel:
 
 @contextmanager
 def progress(verbose: int, total: int) -> Iterator[Callable[[int], Any]]:
-    """A bar of pairs on standard error, when asked for and standard error is a terminal."""
+    """A bar of pairs on standard error, when asked for, standard error is a terminal and there is time to see it."""
     if not verbose:
         yield lambda done: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc="comparing", unit=" pairs", unit_scale=True, disable=None) as bar:
+    with tqdm(total=total, desc="comparing", unit=" pairs", unit_scale=True, disable=None, delay=PATIENCE) as bar:
         yield bar.update
 
 

@@ -120,10 +120,11 @@ class VonMisesFisher(Likelihood):
         return statistics.n * np.where(finite, value, np.inf)
 
     def vector_log_likelihood(self, statistics: _Resultants, vectors: np.ndarray) -> np.ndarray:
-        (length,), (kappa,) = self._fit(statistics)
+        length, kappa = (value[:, None] for value in self._fit(statistics))
         noise = Cloud.noise(statistics.reg_covar, statistics.n_features)
         # how far the vector stays behind the mean in its direction: 0 on average
-        lag = (statistics.mean - noise.length * _unit(vectors)) @ statistics.mean[0] / (length or 1)
+        behind = statistics.mean[:, None] - noise.length * _unit(vectors)
+        lag = np.einsum("ijk,ik->ij", behind, statistics.mean) / np.where(length > 0, length, 1)
         return -kappa * (1 - length + lag) - _special.log_normalizer(kappa, statistics.n_features)
 
     def n_parameters(self, n_features: int) -> int:

@@ -8,7 +8,7 @@ loss of each vector from its own group's model to the shared one, and of what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -22,9 +22,9 @@ from sklearn_mcsg._checks import check_group
 from sklearn_mcsg._pairwise import Comparison, Side
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Fit
+from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "explain_pair", "explain_texts"]
+__all__ = ["Explanation", "contributions", "explain_pair", "explain_texts"]
 
 _NAMES = "A", "B"
 _FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange that colour-blind eyes tell apart
@@ -297,6 +297,50 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
     return explain_pair(pipeline[-1], groups[[0]], groups[[1]], pipeline[0].known_words([a, b]))
 
 
+def contributions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
+    """What each vector contributes to the similarity of its group with every group.
+
+    Parameters
+    ----------
+    estimator : ModelComparisonSimilarity
+        The similarity; fitted, if there is anything to learn.
+    X : groups
+        The groups.
+
+    Yields
+    ------
+    contributions : ndarray of shape (n_groups, n_vectors)
+        For each group in turn: those of its vectors, a row for each group it is compared with. They are the `vectors`
+        of an `Explanation` of the pair.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> from sklearn_mcsg.explanation import contributions
+    >>> X = [[[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]]
+    >>> first, second = contributions(ModelComparisonSimilarity(), X)
+    >>> first.round(2)
+    array([[ 0.  ,  0.  ,  0.  ,  0.  ],
+           [-1.53, -1.36, -0.95,  1.7 ]])
+    """
+    estimator._validate_params()
+    groups = estimator._read(X, "similarity")
+    side = estimator._prepare(groups, "similarity")
+    comparison = estimator._active()
+    likelihood, own = comparison.likelihood, side.statistics
+    by_likelihood = _is_sum(comparison.criterion)
+    for i in range(len(groups)):
+        group = groups[i : i + 1]
+        with np.errstate(all="ignore"):
+            if by_likelihood:
+                shared = likelihood.pool(own[np.full(len(groups), i)], own)
+                gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), _weights(group))
+                yield gain.sum(axis=2) if gain.ndim == 3 else gain
+            else:
+                whole = comparison.all_pairs(side[i : i + 1], side, "similarity")
+                yield (whole - _similarity_without_each(comparison, group, side)).T
+
+
 # The parts of a similarity ------------------------------------------------------------------------------------------
 
 
@@ -315,9 +359,8 @@ def _by_likelihood(
     gains = []
     for group, model in zip(groups, own, strict=True):
         rows, weights = group.rows(), _weights(group)
-        gain = likelihood.vector_log_likelihood(shared, rows) - likelihood.vector_log_likelihood(model, rows)
-        weights = weights[:, None] if gain.ndim == 2 else weights
-        gains.append(np.where(weights > 0, 2 * weights * gain, 0))
+        (gain,) = _gains(likelihood, shared, model, rows, weights)
+        gains.append(gain)
     vectors = tuple(gain.sum(axis=1) if gain.ndim == 2 else gain for gain in gains)
     a, b, union = (float(np.ravel(comparison.criterion.penalty(Fit(likelihood, model)))[0]) for model in (*own, shared))
     penalty = 2 * comparison.penalty_scale * (a + b - union)
@@ -331,28 +374,37 @@ def _by_likelihood(
     }
 
 
+def _gains(
+    likelihood: Likelihood, shared: Statistics, own: Statistics, rows: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """What vectors contribute to the likelihood of each shared model, compared with their own group's."""
+    gain = likelihood.vector_log_likelihood(shared, rows) - likelihood.vector_log_likelihood(own, rows)
+    weights = weights[:, None] if gain.ndim == 3 else weights
+    return np.where(weights > 0, 2 * weights * gain, 0)
+
+
 def _by_leaving_out(
     comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Side, Side], similarity: float
 ) -> dict[str, Any]:
     """How much the similarity falls without each vector."""
     vectors = tuple(
-        similarity - _similarity_without_each(comparison, group, other)
+        similarity - _similarity_without_each(comparison, group, other)[:, 0]
         for group, other in zip(groups, reversed(sides), strict=True)
     )
     rest = float(similarity - sum(v.sum() for v in vectors))
     return {"vectors": vectors, "features": None, "penalty": 0.0, "prior": 0.0, "rest": rest}
 
 
-def _similarity_without_each(comparison: Comparison, group: Groups, other: Side) -> np.ndarray:
-    """Similarity to the other group of this one without each vector in turn, 0 where nothing is left of it."""
+def _similarity_without_each(comparison: Comparison, group: Groups, others: Side) -> np.ndarray:
+    """Similarity to other groups of this one without each vector in turn, 0 where nothing is left of it."""
     n = group.n_rows
     kept = np.nonzero(~np.eye(n, dtype=bool))[1]
     reduced = Groups(group.rows(), (n - 1) * np.arange(n + 1), indices=kept, weights=_weights(group)[kept])
-    similarity = np.zeros(n)
+    similarity = np.zeros((n, len(others)))
     filled = np.flatnonzero((reduced.totals > 0) | (comparison.pseudo is not None))
     if len(filled):
         side = comparison.side(comparison.statistics(reduced[filled]), "similarity")
-        similarity[filled] = comparison.all_pairs(side, other, "similarity")[:, 0]
+        similarity[filled] = comparison.all_pairs(side, others, "similarity")
     return similarity
 
 

@@ -21,7 +21,7 @@ from sklearn_mcsg import (
     VonMisesFisher,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation import explain_pair, explain_texts
+from sklearn_mcsg.explanation import contributions, explain_pair, explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -250,7 +250,8 @@ def test_the_only_vector_of_a_group_carries_the_whole_similarity(criterion, make
 
 class ExplainedExponential(Exponential):
     def vector_log_likelihood(self, statistics, vectors):
-        return -np.log(statistics.mean) - vectors / statistics.mean
+        mean = statistics.mean[:, None]
+        return -np.log(mean) - vectors / mean
 
 
 def test_likelihoods_of_others():
@@ -260,6 +261,16 @@ def test_likelihoods_of_others():
     explanation = explain_pair(ModelComparisonSimilarity(ExplainedExponential()), a, b)
     assert_allclose(total(explanation), explanation.similarity)
     assert explanation.features[0].shape == a.shape
+
+
+@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
+def test_contributions_are_those_of_each_pair(likelihood, criterion, make_groups):
+    groups = make_groups(5, 3, (1, 6), weighted=True)
+    model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.5).fit(groups)
+    for i, found in enumerate(contributions(model, groups)):
+        for j, row in enumerate(found):
+            pair = explain_pair(model, groups[[i]], groups[[j]])
+            assert_allclose(row, pair.vectors[0], atol=1e-9 * (1 + abs(pair.penalty) + abs(pair.similarity)))
 
 
 # Views --------------------------------------------------------------------------------------------------------------

@@ -341,8 +341,10 @@ def test_full_with_constant_features_anywhere(n_vectors, constant):
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_log_densities_of_vectors_sum_to_the_log_likelihood(name, make_groups):
     likelihood = LIKELIHOODS[name]()
-    for i, group in enumerate(groups := make_groups(weighted=True)):
-        statistics = likelihood.statistics(groups[i : i + 1], reg_covar=1e-3, order=2)
-        densities = likelihood.vector_log_likelihood(statistics, group).reshape(len(group), -1).sum(axis=1)
-        weights = groups[i : i + 1].weights
-        np.testing.assert_allclose(weights @ densities, likelihood.log_likelihood(statistics)[0], rtol=1e-10)
+    groups = make_groups(weighted=True)
+    statistics = likelihood.statistics(groups, reg_covar=1e-3, order=2)
+    for i, group in enumerate(groups):
+        densities = likelihood.vector_log_likelihood(statistics, group)
+        assert densities.shape[:2] == (len(groups), len(group))
+        summed = groups[i : i + 1].weights @ densities[i].reshape(len(group), -1).sum(axis=1)
+        np.testing.assert_allclose(summed, likelihood.log_likelihood(statistics)[i], rtol=1e-10)

@@ -245,6 +245,14 @@ def test_kernels_compile_where_nothing_can_be_written(tmp_path):
     assert result.stdout.strip() == "(5, 5)", result.stderr
 
 
+def test_kernels_are_compiled_once_per_machine(tmp_path):
+    """A process later finds on disk all that the first has compiled."""
+    count = "from sklearn_mcsg import _kernels; print(_kernels.log_products[np.dtype(float)].stats.cache_misses.total())"
+    results = [run(COMPILE + count, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert "kernel" in str(list(tmp_path.rglob("*.nbi")))
+    assert results[1].stdout.split()[-1] == "0", results[1].stderr
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -255,6 +263,7 @@ class Terminal(io.StringIO):
 def test_progress_only_when_asked_for_and_watched(terminal, verbose, make_groups, monkeypatch):
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(_pairwise, "PATIENCE", 0)
     ModelComparisonSimilarity(verbose=verbose).pairwise(make_groups(30, 3))
     assert bool(stream.getvalue()) == (terminal and bool(verbose))
     if stream.getvalue():
