@@ -1,14 +1,41 @@
-# Every target creates .venv and installs what it needs; PYTHON chooses the interpreter.
+# Every target installs what it needs into .venv or .test; PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
+TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test lint bench paper doc dist clean
+.PHONY: demo test test-oldest chromium lint bench paper doc dist clean
 
-demo: .venv/core
-	$(BIN)/python doc/examples/demo.py
+demo: .venv/text
+	@mkdir -p demo
+	$(BIN)/mcsg cluster $(TEXTS) --report demo/report.html
+	@echo
+	$(BIN)/mcsg search $(TEXTS) "my puppy is ill" "a storm on the coast" "how to save money" -k 3
+	@echo
+	$(BIN)/mcsg compare "A cat slept on the sofa." "The kitten naps in an armchair."
+	@echo
+	@echo "Open demo/report.html in a browser."
 
-test: .venv/test
-	$(BIN)/python -m pytest --cov
+# The built wheel is tested, in an environment of its own, away from the sources.
+test: dist chromium
+	$(call test-wheel,.test/newest,,--cov)
+
+test-oldest: dist chromium
+	$(call test-wheel,.test/oldest,--constraint tests/oldest.txt,)
+
+define test-wheel
+	test -d $(1)/venv || { $(PYTHON) -m venv $(1)/venv && $(1)/venv/bin/python -m pip install --quiet --upgrade pip; }
+	$(1)/venv/bin/python -m pip install --quiet "$$(echo dist/*.whl)[test]" $(2)
+	$(1)/venv/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	rm -rf $(1)/copy && mkdir $(1)/copy
+	cp -r tests benchmarks doc README.md pyproject.toml $(1)/copy
+	cd $(1)/copy && ../venv/bin/python -m pytest --numprocesses auto --dist worksteal $(3) --pyargs tests README.md doc sklearn_mcsg
+endef
+
+# The report is tested in a browser; without one these tests are skipped.
+chromium:
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { test "$$(id -u)" = 0 \
+	&& apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium > /dev/null; } \
+	|| echo "There is no Chromium and installing it needs root on Debian: tests in a browser will be skipped."
 
 lint: .venv/lint
 	$(BIN)/ruff check .
@@ -33,7 +60,7 @@ dist: .venv/dist
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv build dist doc/_build doc/generated *.egg-info
+	rm -rf .venv .test build demo dist doc/_build doc/auto_examples doc/generated doc/sg_execution_times.rst *.egg-info
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -44,7 +71,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-.venv/test .venv/doc: .venv/%: .venv/core
+.venv/text .venv/doc: .venv/%: .venv/core
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	@touch $@
 

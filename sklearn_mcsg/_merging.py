@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._pairwise import COMPILE_FROM, Comparison, Side, progress, raise_not_finite, similarity
+from sklearn_mcsg._pairwise import Comparison, Side, compiled_precision, progress, raise_not_finite, similarity
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit
 
@@ -109,7 +109,7 @@ class MergingClusters(Clusters):
     def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
         super().__init__(comparison, groups, statistics)
         n = len(statistics)
-        self.precision = np.dtype(np.float64) if n * n * statistics.n_features >= COMPILE_FROM else None
+        self.precision = compiled_precision(comparison.likelihood, statistics, statistics, np.dtype(np.float64))
         self.alive, self.orphaned = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         self.value, self.partner, self.nodes = np.empty(n), np.empty(n, dtype=int), np.arange(n)
         left = comparison.side(statistics, "similarity")
@@ -201,7 +201,7 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[
     n = len(groups)
     children, similarities = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
     clusters = MergingClusters(replace(comparison, verbose=0), groups, statistics)
-    with progress(comparison.verbose, n - 1) as advance:
+    with progress(comparison.verbose, n - 1, "merging", " mergers") as advance:
         for t in range(n - 1):
             i, j = clusters.most_similar()
             children[t] = np.sort(clusters.nodes[[i, j]])

@@ -28,13 +28,13 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Fit, Likelihood
+from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
 _NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
 _BLOCK_BYTES = 2**25  # blocks larger than the processor's caches gain nothing
 _SMALL_SQUARE = 256  # of pairs, of which half is computed in vain on the diagonal
 PATIENCE = 0.5  # seconds without a bar
-COMPILE_FROM = 2**22  # pairs times features, below which plain NumPy answers before numba has loaded
+COMPILE_FROM = 2**29  # bytes to go through, below which plain NumPy answers before numba has loaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Comparison:
         symmetric = right is None
         right = left if right is None else right
         result = _matrix(len(left), len(right), np.dtype(dtype)) if out is None else out
-        precision = np.dtype(dtype) if result.size * left.statistics.n_features >= COMPILE_FROM else None
+        precision = compiled_precision(self.likelihood, left.statistics, right.statistics, np.dtype(dtype))
         nbytes = self.likelihood.pair_nbytes(left.statistics, right.statistics, precision)
         count = _count(nbytes)
         step = max(1, int(np.sqrt(count)))
@@ -308,15 +308,20 @@ def parallel(n_jobs: int | None) -> Parallel:
 
 
 @contextmanager
-def progress(verbose: int, total: int) -> Iterator[Callable[[int], Any]]:
-    """A bar of pairs on standard error, when asked for, standard error is a terminal and there is time to see it."""
+def progress(verbose: int, total: int, task: str = "comparing", unit: str = " pairs") -> Iterator[Callable[[int], Any]]:
+    """A bar on standard error, when asked for, standard error is a terminal and there is time to see it."""
     if not verbose:
         yield lambda done: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc="comparing", unit=" pairs", unit_scale=True, disable=None, delay=PATIENCE) as bar:
+    with tqdm(total=total, desc=task, unit=unit, unit_scale=True, disable=None, delay=PATIENCE) as bar:
         yield bar.update
+
+
+def compiled_precision(likelihood: Likelihood, a: Statistics, b: Statistics, dtype: np.dtype) -> np.dtype | None:
+    """The precision of compiled code for all pairs, or None where there is too little work for it."""
+    return dtype if len(a) * len(b) * likelihood.pair_nbytes(a, b) >= COMPILE_FROM else None
 
 
 def in_precision(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

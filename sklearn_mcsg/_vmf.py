@@ -13,6 +13,7 @@ from sklearn_mcsg._likelihood import Fit, Likelihood, kept_parts, pseudo_parts
 from sklearn_mcsg._statistics import Part, Statistics, by_blocks, corpus_mean, mean_of, merge, sum_over_parts
 from sklearn_mcsg.groups import Groups
 
+_BESSEL_NBYTES = 2**12  # of the series of one Bessel function, temporary arrays included
 _CONCENTRATIONS = {"exact": _special.concentration, "banerjee": _special.approximate_concentration}
 
 
@@ -93,7 +94,7 @@ class VonMisesFisher(Likelihood):
 
     def pair_nbytes(self, a: _Resultants, b: _Resultants, precision: np.dtype | None = None) -> int:
         exact = precision and self.concentration == "exact"
-        return product_nbytes(a, b) if exact else super().pair_nbytes(a, b)
+        return product_nbytes(a, b) if exact else super().pair_nbytes(a, b) + _BESSEL_NBYTES
 
     def clouds(self, statistics: _Resultants) -> Iterator[tuple[Groups, Cloud]]:
         """The vectors of the groups, and how the noise spreads around each."""

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
 
 from sklearn_mcsg._base import ComparisonEstimator
 from sklearn_mcsg._checks import check_group
-from sklearn_mcsg._pairwise import Comparison, Side
+from sklearn_mcsg._pairwise import Comparison, Side, rows_per_chunk
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
@@ -331,14 +332,17 @@ def contributions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
     by_likelihood = _is_sum(comparison.criterion)
     for i in range(len(groups)):
         group = groups[i : i + 1]
-        with np.errstate(all="ignore"):
-            if by_likelihood:
-                shared = likelihood.pool(own[np.full(len(groups), i)], own)
+        if not by_likelihood:
+            whole = comparison.all_pairs(side[i : i + 1], side, "similarity")
+            yield (whole - _similarity_without_each(comparison, group, side)).T
+            continue
+        parts = []
+        for others in gen_batches(len(groups), rows_per_chunk(32 * (1 + group.n_rows) * groups.n_features)):
+            with np.errstate(all="ignore"):
+                shared = likelihood.pool(own[np.full(others.stop - others.start, i)], own[others])
                 gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), _weights(group))
-                yield gain.sum(axis=2) if gain.ndim == 3 else gain
-            else:
-                whole = comparison.all_pairs(side[i : i + 1], side, "similarity")
-                yield (whole - _similarity_without_each(comparison, group, side)).T
+            parts.append(gain.sum(axis=2) if gain.ndim == 3 else gain)
+        yield np.concatenate(parts)
 
 
 # The parts of a similarity ------------------------------------------------------------------------------------------

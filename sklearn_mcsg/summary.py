@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
+from math import log
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
     Notes
     -----
     A word counts once in a text, by the weight of its vector. It tells of a cluster as far as the cluster's texts have
-    it more often than all texts: by ``f log(f / g)`` with f and g these two frequencies, smoothed by one text.
+    it more often than all texts: by ``f log(f / g)**2`` with f and g these two frequencies, g smoothed by one text.
 
     The average is taken over a thousand texts of the cluster at most, so that no matrix grows with its square.
 
@@ -94,11 +95,17 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
 
 
 def _typical_first(similarity: Any, groups: Groups) -> np.ndarray:
-    """Order groups by their mean distance to all of them."""
-    some = groups[:: max(1, len(groups) // _REFERENCES)]
-    distances = similarity.pairwise(groups, some).mean(axis=1)
-    return np.argsort(-distances if similarity.output == "similarity" else distances, kind="stable")
+    """Order groups by their mean distance to the others."""
+    if len(groups) < 3:
+        return np.arange(len(groups))
+    some = np.arange(0, len(groups), max(1, len(groups) // _REFERENCES))
+    distances = similarity.pairwise(groups, groups[some])
+    distances[some, np.arange(len(some))] = 0
+    others = np.full(len(groups), len(some))
+    others[some] -= 1
+    means = distances.sum(axis=1) / others
+    return np.argsort(-means if similarity.output == "similarity" else means, kind="stable")
 
 
 def _telling(here: float, everywhere: float) -> float:
-    return here * float(np.log(here / everywhere))
+    return here * max(log(here / everywhere), 0) ** 2

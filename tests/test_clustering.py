@@ -26,6 +26,7 @@ from sklearn_mcsg import (
     ModelComparisonSimilarity,
     NormalGamma,
     _merging,
+    _pairwise,
 )
 from sklearn_mcsg._likelihood import Fit
 
@@ -96,7 +97,7 @@ def labels_of(clusters, n):
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 def test_brute_force(likelihood, criterion, prior_strength, weighted, make_groups, monkeypatch):
     if weighted:
-        monkeypatch.setattr(_merging, "COMPILE_FROM", 0)
+        monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0)
     groups = make_groups(12, 3, sizes=(2, 7), weighted=weighted)
     params = dict(prior_strength=prior_strength, reg_covar=0.01, penalty_scale=1.3)
     clustering = ModelComparisonClustering(likelihood, criterion, **params).fit(groups)
@@ -116,7 +117,7 @@ def test_brute_force(likelihood, criterion, prior_strength, weighted, make_group
 @pytest.mark.parametrize("compiled", [False, True])
 def test_many_orphans_and_dropped_slots(compiled, make_groups, monkeypatch):
     """Enough groups that partners are lost, found again, and slots dropped many times."""
-    monkeypatch.setattr(_merging, "COMPILE_FROM", 0 if compiled else np.inf)
+    monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0 if compiled else np.inf)
     monkeypatch.setattr(_merging, "_CHUNK_BYTES", 2**12)
     groups = make_groups(60, 2, sizes=(2, 5), spread=2.0, seed=3)
     clustering = ModelComparisonClustering(reg_covar=0.1, prior_strength=0).fit(groups)
@@ -341,5 +342,6 @@ def test_it_survives_and_has_no_transform():
 
 def test_progress_bar(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sklearn_mcsg._pairwise.PATIENCE", 0)
     ModelComparisonClustering(verbose=1).fit(planted_groups(10)[0])
     assert "9.00/9.00" in capsys.readouterr().err

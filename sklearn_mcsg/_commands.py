@@ -1,0 +1,316 @@
+"""What the subcommands of mcsg do: options in, results on standard output, notes on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.metrics import silhouette_score
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from sklearn_mcsg import _terminal as terminal
+from sklearn_mcsg._corpus import Corpus, read_corpus, read_pairs
+from sklearn_mcsg._version import __version__
+from sklearn_mcsg._word_table import INSTALLED
+from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
+from sklearn_mcsg.clustering import ModelComparisonClustering
+from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.duplicates import find_duplicates
+from sklearn_mcsg.explanation import Explanation, explain_texts
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.neighbors import GroupNeighbors
+from sklearn_mcsg.pairs import PairSimilarity
+from sklearn_mcsg.summary import ClusterSummary, summarize_clusters
+from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
+
+BASELINES: dict[str, tuple[Any, str | None]] = {  # with the weighting of words that belongs to each
+    "mean": (MeanVector(), None),
+    "sif": (SIF(), "sif"),
+    "sif+pca": (SIF(n_components=1), "sif"),
+    "wmd": (WordMoversDistance(), None),
+}
+_N_REFERENCES = 200  # texts that a single comparison refers to: enough, and compiled code is not needed
+_N_RESAMPLES = 1000
+_SAMPLE = 1000  # texts that the silhouette looks at
+
+
+def compare(options: argparse.Namespace) -> None:
+    texts = load_short_texts().data if options.corpus is None else _read(options, options.corpus).texts
+    pipeline = _pipeline(options, n_references=_N_REFERENCES).fit(texts)
+    last = pipeline[-1]
+    last.calibrate()
+    a, b = (pipeline[:-1].transform([text]) for text in (options.a, options.b))
+    explanation = explain_texts(pipeline, options.a, options.b)
+    result = {
+        "text_a": options.a,
+        "text_b": options.b,
+        "similarity": explanation.similarity,
+        "distance": float(last.paired(a, b)[0]),
+        "p_value": float(last.p_value(a, b)[0]),
+    }
+    if options.format == "json":
+        columns = zip(explanation.labels, explanation.weights, explanation.vectors, explanation.relative, strict=True)
+        names = "word", "weight", "contribution", "relative"
+        words = ([dict(zip(names, row, strict=True)) for row in zip(*column, strict=True)] for column in columns)
+        terminal.show_json({**result, "words_a": next(words), "words_b": next(words)})
+    else:
+        terminal.show_records([result], options.format, lambda: _show_comparison(result, explanation))
+
+
+def _show_comparison(result: dict[str, Any], explanation: Explanation) -> None:
+    percent = f"{100 * result['p_value']:.2g} %"
+    print(f"{terminal.bold('distance')}    {result['distance']:8.3f}   0 the same, 1 unrelated, 2 opposite")
+    print(f"{terminal.bold('p-value')}     {result['p_value']:8.4f}   {percent} of random pairs of texts are as near")
+    print(f"{terminal.bold('similarity')}  {result['similarity']:8.2f}   evidence for one shared model against two")
+    print()
+    largest = max(np.abs(tones).max(initial=0) for tones in explanation.relative) or 1
+    for name, words, tones in zip("AB", explanation.labels, explanation.relative, strict=True):
+        line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, tones, strict=True))
+        print(f"{terminal.bold(name)}  {line or '(no word of it has a vector)'}")
+    words, relative = [*explanation.labels[0], *explanation.labels[1]], np.concatenate(explanation.relative)
+    order = np.argsort(-relative, kind="stable")
+    sides = {"for": [i for i in order if relative[i] > 0], "against": [i for i in order[::-1] if relative[i] < 0]}
+    print()
+    for name, chosen in sides.items():
+        tone = 1 if name == "for" else -1
+        listed = ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:6])
+        print(f"{terminal.toned(name, 0.3 * tone)}{' ' * (9 - len(name))}{listed or 'no word'}")
+    print(terminal.faint("\nWords speak for or against one shared model, compared with the average word."))
+
+
+def search(options: argparse.Namespace) -> None:
+    corpus = _read(options, options.corpus)
+    index = _open_index(options, corpus)
+    n_neighbors = min(options.top, len(corpus.texts))
+    distances, places = index.kneighbors(options.queries, n_neighbors=n_neighbors)
+    hits = [
+        {"query": query, "rank": rank, "distance": float(distance), "line": corpus.lines[i], "text": corpus.texts[i]}
+        for query, near, found in zip(options.queries, distances, places, strict=True)
+        for rank, (distance, i) in enumerate(zip(near, found, strict=True), start=1)
+    ]
+    terminal.show_records(hits, options.format, lambda: _show_hits(hits))
+
+
+def _show_hits(hits: list[dict[str, Any]]) -> None:
+    digits = max(len(str(hit["line"])) for hit in hits)
+    for hit in hits:
+        if hit["rank"] == 1:
+            gap = "" if hit is hits[0] else "\n"
+            print(gap + terminal.bold(terminal.shortened(hit["query"], terminal.width())))
+        text = terminal.shortened(hit["text"], terminal.width() - digits - 12)
+        line = terminal.faint(str(hit["line"]).rjust(digits))
+        print(f"  {hit['distance']:6.3f}  {line}  {text}")
+
+
+def _open_index(options: argparse.Namespace, corpus: Corpus) -> GroupNeighbors:
+    """The index of a corpus: the saved one, brought up to date, or a new one, saved if a place is given."""
+    jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
+    if options.index is None:
+        return GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
+    note = Path(options.index) / "corpus.json"
+    index = None
+    if note.is_file():
+        saved = json.loads(note.read_text())
+        if saved.get("fingerprint") == _fingerprint(options, corpus.texts[: saved["n_texts"]]):
+            index = GroupNeighbors.load(options.index).set_params(**jobs)
+            if saved["n_texts"] == len(corpus.texts):
+                return index
+            index.partial_fit(corpus.texts[saved["n_texts"] :])
+            _tell(options, f"The index had {saved['n_texts']} texts; the others were added.")
+        else:
+            _tell(options, "The saved index is of another corpus or other settings and is replaced.")
+    index = index or GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
+    index.save(options.index)
+    fingerprint = _fingerprint(options, corpus.texts)
+    note.write_text(json.dumps({"n_texts": len(corpus.texts), "fingerprint": fingerprint}))
+    return index
+
+
+def _fingerprint(options: argparse.Namespace, texts: list[str]) -> str:
+    """What an index depends on, in short."""
+    path = Path(options.vectors)
+    file = [] if options.vectors in INSTALLED or not path.exists() else [path.stat().st_mtime_ns, path.stat().st_size]
+    settings = [__version__, options.vectors, *file, options.likelihood, options.criterion, options.weighting]
+    return hashlib.sha256(json.dumps([settings, texts]).encode()).hexdigest()
+
+
+def cluster(options: argparse.Namespace) -> None:
+    corpus = _read(options, options.corpus)
+    if isinstance(options.n_clusters, int) and options.n_clusters > len(corpus.texts):
+        raise ValueError(f"{corpus.name} holds {len(corpus.texts)} texts: they make no {options.n_clusters} clusters.")
+    if options.report is not None and not Path(options.report).absolute().parent.is_dir():
+        raise ValueError(f"{options.report}: there is no such folder.")
+    pipeline = _pipeline(options).fit(corpus.texts)
+    groups = pipeline[:-1].transform(corpus.texts)
+    clustering = ModelComparisonClustering(
+        options.likelihood,
+        options.criterion,
+        observations="groups",
+        prior_strength=pipeline[-1].prior_strength,
+        random_state=0,
+        n_jobs=options.jobs,
+        verbose=not options.quiet,
+    ).fit(groups)
+    chosen, n_clusters = _choose_number(options.n_clusters, pipeline[-1], groups, clustering)
+    summaries = summarize_clusters(pipeline, corpus.texts, clustering.cut(n_clusters))
+    _show_clusters(options, corpus, summaries, chosen)
+    if options.report is not None:
+        from sklearn_mcsg.report import cluster_report  # loads what only a page needs
+
+        settings = {"corpus": corpus.name, "number of clusters": f"{n_clusters} ({chosen})"}
+        title = f"Clusters of {Path(corpus.name).name}"
+        page = cluster_report(corpus.texts, pipeline, clustering, n_clusters=n_clusters, title=title, settings=settings)
+        Path(options.report).write_text(page, encoding="utf-8")
+        _tell(options, f"Report: {options.report}")
+
+
+def _choose_number(
+    wanted: int | str, similarity: Any, groups: Groups, clustering: ModelComparisonClustering
+) -> tuple[str, int]:
+    """How the number of clusters came about, and the number."""
+    if isinstance(wanted, int):
+        return "as asked for", wanted
+    n_groups = len(groups)
+    if wanted == "evidence" or n_groups < 3:
+        return "found by evidence", clustering.n_clusters_
+    some = np.sort(np.random.default_rng(0).permutation(n_groups)[:_SAMPLE])
+    distances = similarity.pairwise(groups[some], output="centered")
+    scores = {}
+    for n_clusters in range(2, min(n_groups - 1, max(8, isqrt(n_groups))) + 1):
+        labels = clustering.cut(n_clusters)[some]
+        if 1 < len(np.unique(labels)) < len(some):
+            scores[n_clusters] = silhouette_score(distances, labels, metric="precomputed")
+    return "chosen by silhouette", max(scores, key=scores.__getitem__)
+
+
+def _show_clusters(options: argparse.Namespace, corpus: Corpus, summaries: list[ClusterSummary], chosen: str) -> None:
+    numbers = np.empty(len(corpus.texts), dtype=int)
+    for number, summary in enumerate(summaries, start=1):
+        numbers[summary.members] = number
+    texts = [
+        {"line": line, "cluster": int(number), "text": text}
+        for line, number, text in zip(corpus.lines, numbers, corpus.texts, strict=True)
+    ]
+    if options.format == "csv":
+        terminal.show_records(texts, "csv")
+    elif options.format == "json":
+        clusters = [
+            {"cluster": number, "size": len(s.members), "words": s.words, "typical": [texts[i] for i in s.members[:3]]}
+            for number, s in enumerate(summaries, start=1)
+        ]
+        labels = [{name: text[name] for name in ("line", "cluster")} for text in texts]
+        terminal.show_json({"n_clusters": len(summaries), "number": chosen, "clusters": clusters, "texts": labels})
+    else:
+        print(f"{len(texts)} texts in {len(summaries)} clusters (number {chosen})")
+        for number, summary in enumerate(summaries, start=1):
+            words = terminal.printable(", ".join(summary.words))
+            print(f"\n{terminal.bold(f'{number:3}  {words}')}  {terminal.faint(f'{len(summary.members)} texts')}")
+            for i in summary.members[:3]:
+                print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
+
+
+def dedupe(options: argparse.Namespace) -> None:
+    corpus = _read(options, options.corpus)
+    limit = {"threshold": options.threshold} if options.level is None else {"level": options.level}
+    similarity, jobs = _pipeline(options), {"n_jobs": options.jobs, "verbose": not options.quiet}
+    sets = find_duplicates(corpus.texts, similarity=similarity, **limit, **jobs)
+    extra = {int(i) for members in sets for i in members[1:]}
+    if options.unique:
+        kept = [i for i in range(len(corpus.texts)) if i not in extra]
+        records = [{"line": corpus.lines[i], "text": corpus.texts[i]} for i in kept]
+        terminal.show_records(records, options.format, lambda: print(*(r["text"] for r in records), sep="\n"))
+        _tell(options, f"{len(kept)} of {len(corpus.texts)} texts kept.")
+        return
+    records = [
+        {"set": number, "line": corpus.lines[i], "text": corpus.texts[i]}
+        for number, members in enumerate(sets, start=1)
+        for i in members
+    ]
+    terminal.show_records(records, options.format, lambda: _show_sets(records), fields=("set", "line", "text"))
+    _tell(options, f"{len(sets)} sets of near-duplicates; {len(extra)} of {len(corpus.texts)} texts could go.")
+
+
+def _show_sets(records: list[dict[str, Any]]) -> None:
+    digits = max((len(str(record["line"])) for record in records), default=0)
+    last = 1
+    for record in records:
+        if record["set"] != last:
+            print()
+        last = record["set"]
+        text = terminal.shortened(record["text"], terminal.width() - digits - 2)
+        print(f"{terminal.faint(str(record['line']).rjust(digits))}  {text}")
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    pairs = read_pairs(options.pairs)
+    results: list[dict[str, Any]] = []
+    for name, pipeline in _systems(options):
+        predicted = PairSimilarity(pipeline).fit(pairs.texts).predict(pairs.texts)
+        low, high = _bootstrap(pairs.gold, predicted)
+        spearman = float(_spearman(pairs.gold[None], predicted[None])[0])
+        results.append({"system": name, "spearman": spearman, "low": low, "high": high})
+        _tell(options, f"{name}: {spearman:.3f}", only_while_waiting=True)
+    results.sort(key=lambda result: -result["spearman"])
+    terminal.show_records(results, options.format)
+    _tell(options, f"{len(pairs.texts)} pairs; 95 % intervals from {_N_RESAMPLES} resamples of the pairs.")
+
+
+def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
+    for likelihood in options.likelihood:
+        for criterion in options.criterion:
+            if (likelihood, criterion) == ("vmf", "bayes"):
+                _tell(options, "vmf has no bayes: it is left out.")
+                continue
+            for output in options.output:
+                pipeline = _pipeline(options, likelihood=likelihood, criterion=criterion, output=output)
+                yield f"{likelihood} {criterion} {output}", pipeline
+    for name in options.baseline:
+        baseline, weighting = BASELINES[name]
+        vectorizer = EmbeddingVectorizer(options.vectors, weighting=weighting, unit_norm=False)
+        yield name, make_pipeline(vectorizer, baseline)
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rank correlations of rows."""
+    x, y = (rankdata(values, axis=1) - (values.shape[1] + 1) / 2 for values in (x, y))
+    norms = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    return np.divide((x * y).sum(axis=1), norms, out=np.full(len(x), np.nan), where=norms > 0)
+
+
+def _bootstrap(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """The middle 95 % of rank correlations of resampled pairs."""
+    rng = np.random.default_rng(0)
+    chosen = (rng.integers(len(gold), size=(50, len(gold))) for _ in range(_N_RESAMPLES // 50))
+    values = np.concatenate([_spearman(gold[rows], predicted[rows]) for rows in chosen])
+    low, high = np.nanquantile(values, [0.025, 0.975]) if np.isfinite(values).any() else (np.nan, np.nan)
+    return float(low), float(high)
+
+
+# What they share ----------------------------------------------------------------------------------------------------
+
+
+def _read(options: argparse.Namespace, path: str) -> Corpus:
+    return read_corpus(path, options.column)
+
+
+def _pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
+    weighting = None if options.weighting == "none" else tuple(options.weighting.split(","))
+    settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
+    settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
+    if isinstance(options.likelihood, str):
+        settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
+    return make_text_similarity(**{**settings, **params})
+
+
+def _tell(options: argparse.Namespace, message: str, only_while_waiting: bool = False) -> None:
+    """Say something on standard error, unless asked to be quiet; some of it only to somebody who waits there."""
+    if not options.quiet and (sys.stderr.isatty() or not only_while_waiting):
+        print(message, file=sys.stderr)

@@ -1,0 +1,122 @@
+"""Results on a terminal or in a pipe: tables, JSON, CSV, and coloured words."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
+from unicodedata import category, east_asian_width
+
+import numpy as np
+
+_FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark grounds
+_CLEAR_TONE = 0.1  # of the strongest word: below it a word speaks neither way
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colours; NO_COLOR and TERM=dumb say it does not."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def style(text: str, code: str) -> str:
+    """Text in a style, where the terminal has any."""
+    return f"\x1b[{code}m{text}\x1b[0m" if has_colours(sys.stdout) else text
+
+
+def bold(text: str) -> str:
+    return style(text, "1")
+
+
+def faint(text: str) -> str:
+    return style(text, "2")
+
+
+def toned(word: str, tone: float) -> str:
+    """A word in blue for tones up to 1, in orange down to -1, underlined where it is strong."""
+    if abs(tone) < _CLEAR_TONE:
+        return word
+    return style(word, (_FOR if tone > 0 else _AGAINST) + (";1;4" if abs(tone) > 0.5 else ""))
+
+
+def printable(text: str) -> str:
+    """Text on one line without control characters, which could command the terminal."""
+    return "".join(" " if character.isspace() else character for character in text if _shows(character))
+
+
+def _shows(character: str) -> bool:
+    return character.isspace() or category(character) not in ("Cc", "Cf", "Cs", "Co") or character == "\u200d"
+
+
+def shortened(text: str, room: int) -> str:
+    """Text cut to a number of columns, when a terminal shows it."""
+    text = printable(text)
+    if not sys.stdout.isatty() or _columns(text) <= room:
+        return text
+    used = 0
+    for i, character in enumerate(text):
+        used += _columns(character)
+        if used > room - 1:
+            return text[:i].rstrip() + "…"
+    return text
+
+
+def _columns(text: str) -> int:
+    return sum(2 if east_asian_width(c) in "WF" else category(c) not in ("Mn", "Me") for c in text)
+
+
+def width() -> int:
+    """Columns of the terminal."""
+    return shutil.get_terminal_size().columns
+
+
+def show_records(
+    records: Sequence[Mapping[str, Any]], form: str, show: Callable[[], None] | None = None, fields: Sequence[str] = ()
+) -> None:
+    """Print records: as CSV, as JSON, or as `show` or an aligned table prints them. No records need named fields."""
+    if form == "json":
+        show_json(list(records))
+    elif form == "csv":
+        writer = csv.DictWriter(sys.stdout, fields or list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _plain(value) for name, value in record.items()} for record in records)
+    elif show is not None:
+        show()
+    else:
+        _show_table(records)
+
+
+def show_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain))
+
+
+def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
+    """Columns as wide as they must be; numbers to the right, the last column as long as the terminal allows."""
+    names = list(records[0])
+    cells = [names, *([_cell(record[name]) for name in names] for record in records)]
+    widths = [max(_columns(row[k]) for row in cells) for k in range(len(names))]
+    numeric = [not isinstance(records[0][name], str) for name in names]
+    room = max(20, width() - sum(widths[:-1]) - 2 * (len(names) - 1))
+    for i, row in enumerate(cells):
+        row = [*row[:-1], shortened(row[-1], room)]
+        padded = [
+            " " * gap + text if right else text + " " * gap
+            for text, size, right in zip(row, widths, numeric, strict=True)
+            for gap in [size - _columns(text)]
+        ]
+        line = "  ".join(padded).rstrip()
+        print(bold(line) if i == 0 else line)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
+
+
+def _plain(value: Any) -> Any:
+    """A number or text that JSON and CSV know; floats with the digits that float32 has."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return float(f"{value:.7g}") if isinstance(value, float) else value

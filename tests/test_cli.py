@@ -1,0 +1,393 @@
+"""The command mcsg: what it prints, how it fails, and that it stays quiet when it should."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import spearmanr
+
+import sklearn_mcsg
+from sklearn_mcsg import _commands, make_text_similarity
+from sklearn_mcsg._corpus import read_corpus, read_pairs
+from sklearn_mcsg.cli import main
+from sklearn_mcsg.datasets import load_short_texts
+
+TEXTS = [
+    "A cat sat on the mat.",
+    "A kitten lay on the rug.",
+    "Shares fell on Monday.",
+    "Stock markets tumbled.",
+    "A cat sat on a mat.",
+    'Say "cheese", please.',
+]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def mcsg(capsys, monkeypatch):
+    """Run the command and return what it writes, after asserting its exit code."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments, code=0):
+        try:
+            found = main(list(map(str, arguments)))
+        except SystemExit as error:
+            found = error.code
+        written = capsys.readouterr()
+        assert found == code, written.err
+        return written
+
+    return run
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+# The commands -------------------------------------------------------------------------------------------------------
+
+
+def test_compare(mcsg):
+    a, b, c = TEXTS[:3]
+    near, far = (json.loads(mcsg("compare", a, other, "--format", "json").out) for other in (b, c))
+    assert near["distance"] < far["distance"]
+    assert near["p_value"] < 0.05 < far["p_value"]
+    assert [word["word"] for word in near["words_a"]] == ["a", "cat", "sat", "on", "the", "mat", "."]
+    parts = [word["contribution"] for word in near["words_a"] + near["words_b"]]
+    assert near["similarity"] - sum(parts) > 0, "what is left is the penalty and the prior"
+    table = mcsg("compare", a, b).out
+    assert f"{near['distance']:.3f}" in table
+    assert f"{near['similarity']:.2f}" in table
+    assert "\x1b" not in table
+    (row,) = csv.DictReader(io.StringIO(mcsg("compare", a, b, "--format", "csv").out))
+    assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
+
+
+def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
+    with_corpus = mcsg("compare", "xqzvw", TEXTS[0], "--corpus", corpus)
+    assert "no word of it has a vector" in with_corpus.out
+    assert "6 groups are few" in with_corpus.err
+    assert not mcsg("compare", "xqzvw", TEXTS[0], "--corpus", corpus, "--quiet").err
+
+
+def test_colours_only_on_terminals_that_have_them(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    seen = []
+    for environment in ({}, {"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", Terminal())
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            assert main(["compare", *TEXTS[:2]]) == 0
+            seen.append("\x1b[" in sys.stdout.getvalue())
+    assert seen == [True, False, False]
+
+
+def test_search(mcsg, corpus):
+    hits = json.loads(mcsg("search", corpus, "my cat is asleep", "the stock exchange", "-k", 2, "--format", "json").out)
+    assert [hit["rank"] for hit in hits] == [1, 2, 1, 2]
+    assert {hit["line"] for hit in hits[:2]} <= {1, 2, 5}
+    assert {hit["line"] for hit in hits[2:]} == {3, 4}
+    expected = make_text_similarity(random_state=0).fit(TEXTS).transform(["my cat is asleep"])[0]
+    assert_allclose([hit["distance"] for hit in hits[:2]], np.sort(expected)[:2], rtol=1e-5)
+    assert len(mcsg("search", corpus, "cat", "-k", 99).out.splitlines()) == 1 + len(TEXTS)
+
+
+def test_search_keeps_its_index(mcsg, corpus, tmp_path, monkeypatch):
+    index = str(tmp_path / "saved")
+    first = mcsg("search", corpus, "cat", "--index", index)
+    monkeypatch.setattr(_commands.GroupNeighbors, "fit", lambda *_: pytest.fail("the index was made anew"))
+    assert mcsg("search", corpus, "cat", "--index", index) == first
+    with open(corpus, "a", encoding="utf-8") as file:
+        file.write("The cat has come back.\n")
+    grown = mcsg("search", corpus, "cat", "--index", index, "-k", 7)
+    assert "had 6 texts" in grown.err
+    assert "come back" in grown.out
+    monkeypatch.undo()
+    assert "replaced" in mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf").err
+    fresh = mcsg("search", corpus, "cat", "--likelihood", "vmf").out
+    assert mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf").out == fresh
+
+
+def test_search_spares_folders_that_are_no_index(mcsg, corpus, tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("keep me")
+    assert "nothing was written" in mcsg("search", corpus, "cat", "--index", tmp_path / "precious", code=1).err
+    assert (tmp_path / "precious" / "file").read_text() == "keep me"
+
+
+@pytest.fixture(scope="module")
+def short_texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "short.jsonl"
+    data = load_short_texts()
+    lines = (json.dumps({"body": text, "n": i}) for i, text in enumerate(data.data))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def test_cluster(mcsg, short_texts, tmp_path):
+    report = tmp_path / "report.html"
+    written = mcsg("cluster", short_texts, "--column", "body", "--format", "json", "--report", report)
+    found = json.loads(written.out)
+    assert 6 <= found["n_clusters"] == len(found["clusters"]) <= 18
+    sizes = [cluster["size"] for cluster in found["clusters"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) == len(found["texts"]) == 360
+    assert f"Report: {report}" in written.err
+    page = report.read_text(encoding="utf-8")
+    assert "<title>Clusters of short.jsonl</title>" in page
+    rows = list(csv.DictReader(io.StringIO(mcsg("cluster", short_texts, "--column", "body", "--format", "csv").out)))
+    assert [int(row["cluster"]) for row in rows] == [text["cluster"] for text in found["texts"]]
+
+
+@pytest.mark.parametrize("number", [1, 3, "evidence", "silhouette"])
+def test_number_of_clusters(mcsg, corpus, number):
+    found = json.loads(mcsg("cluster", corpus, "-n", number, "--format", "json").out)
+    assert number not in (1, 3) or found["n_clusters"] == number
+    assert len(found["clusters"]) == found["n_clusters"]
+    assert f"{found['n_clusters']} clusters" in mcsg("cluster", corpus, "-n", number).out
+
+
+@pytest.mark.parametrize("n_texts", [1, 2, 3])
+def test_cluster_few_texts(mcsg, n_texts, tmp_path):
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(TEXTS[:n_texts]))
+    report = tmp_path / "few.html"
+    assert f"{n_texts} texts" in mcsg("cluster", path, "--report", report, "--quiet").out
+    assert report.stat().st_size > 1000
+
+
+def test_dedupe(mcsg, corpus):
+    found = mcsg("dedupe", corpus, "--format", "json")
+    assert [(record["set"], record["line"]) for record in json.loads(found.out)] == [(1, 1), (1, 5)]
+    assert "1 of 6 texts" in found.err
+    kept = mcsg("dedupe", corpus, "--unique").out.splitlines()
+    assert kept == [text for text in TEXTS if text != TEXTS[4]]
+    assert mcsg("dedupe", corpus, "--threshold", "1e-9").out == ""
+    assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "json").out == "[]\n"
+    assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "csv").out == "set,line,text\n"
+    assert [record["line"] for record in json.loads(mcsg("dedupe", corpus, "--level", 1e-3, "--format", "json").out)]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    gold = [5, 0, 0.5, 4, 5, 0]
+    chosen = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 4), (4, 3)]
+    lines = (f"{g}\t{TEXTS[a]}\t{TEXTS[b]}" for g, (a, b) in zip(gold, chosen, strict=True))
+    path.write_text("score\tfirst\tsecond\n" + "\n".join(lines) + "\n\n")
+    return str(path)
+
+
+def test_evaluate(mcsg, pairs):
+    options = ["--likelihood", "diag", "vmf", "--criterion", "aic", "bayes", "--baseline", "mean", "sif"]
+    written = mcsg("evaluate", pairs, *options, "--format", "json")
+    results = {result["system"]: result for result in json.loads(written.out)}
+    assert set(results) == {"diag aic centered", "diag bayes centered", "vmf aic centered", "mean", "sif"}
+    assert "vmf has no bayes" in written.err
+    for result in results.values():
+        assert result["low"] <= result["spearman"] <= result["high"] <= 1
+    assert results["diag aic centered"]["spearman"] > 0.8
+    assert "spearman" in mcsg("evaluate", pairs).out.splitlines()[0]
+
+
+def test_rank_correlation_and_its_interval():
+    rng = np.random.default_rng(0)
+    x = rng.integers(5, size=(4, 30)).astype(float)
+    y = x + rng.normal(scale=2, size=x.shape)
+    expected = [spearmanr(a, b).statistic for a, b in zip(x, y, strict=True)]
+    assert_allclose(_commands._spearman(x, y), expected, rtol=1e-12)
+    assert np.isnan(_commands._spearman(np.ones((1, 5)), rng.normal(size=(1, 5))))[0]
+    inside = 0
+    for _ in range(100):
+        a = rng.normal(size=200)
+        low, high = _commands._bootstrap(a, a + rng.normal(size=200))
+        inside += low < 6 / np.pi * np.arcsin(np.sqrt(0.5) / 2) < high
+    assert inside >= 85, "95 are expected, and fewer than 85 in one of 10 000 cases"
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def test_all_formats_hold_the_same_texts(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"id": range(len(TEXTS)), "text": TEXTS})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_csv(tmp_path / "a.tsv", index=False, sep="\t")
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.txt").write_text("\ufeff" + "\r\n".join(TEXTS), encoding="utf-8", newline="")
+    for path in tmp_path.iterdir():
+        assert read_corpus(str(path)).texts == TEXTS, path.name
+    assert read_corpus(str(tmp_path / "a.csv")).lines == [2, 3, 4, 5, 6, 7]
+    assert read_corpus(str(tmp_path / "a.parquet")).lines == [1, 2, 3, 4, 5, 6]
+
+
+def test_blank_lines_are_left_out_and_counted(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\n\n  \ntwo")
+    assert read_corpus(str(path)).lines == [1, 4]
+    path = tmp_path / "a.csv"
+    path.write_text('text,n\n"over\ntwo lines",1\n\nlast,2\n')
+    assert list(zip(*(vars(read_corpus(str(path)))[name] for name in ("lines", "texts")), strict=True)) == [
+        (3, "over\ntwo lines"),
+        (5, "last"),
+    ]
+
+
+def test_json_lines_may_be_strings(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('"one"\n{"only": "two"}\n')
+    assert read_corpus(str(path)).texts == ["one", "two"]
+
+
+BROKEN = {
+    "missing.txt": (None, "missing.txt: No such file"),
+    "empty.txt": (b"\n \n", "empty.txt holds no texts"),
+    "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8"),
+    "columns.csv": (b"a,b\n1,2\n", "columns.csv, line 1: there is no column 'text'"),
+    "ragged.csv": (b"text,b\nx,1\nx\n", "ragged.csv, line 3: 2 fields are expected, got 1"),
+    "quote.csv": (b'text\n"abc\n', "quote.csv, line 2: not CSV"),
+    "half.jsonl": (b'{"text": "a"}\n{"text": \n', "half.jsonl, line 2: not JSON"),
+    "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "number.jsonl, line 2: a text is expected, got 3"),
+    "lacks.jsonl": (b'{"text": "a"}\n{"a": 1, "b": 2}\n', "lacks.jsonl, line 2: there is no column 'text'"),
+    "deep.jsonl": (b"[" * 200_000, "deep.jsonl, line 1: JSON nested too deeply"),
+    "junk.parquet": (b"junk", "junk.parquet: not Parquet"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_corpora(mcsg, tmp_path, name):
+    content, message = BROKEN[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    error = mcsg("dedupe", tmp_path / name, code=1).err
+    assert message in error
+    assert error.startswith("mcsg: error: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"5\ta\tb\n4\ta\n", "line 2: 3 fields (gold, text, text) are expected, got 2"),
+        (b"5\ta\tb\nx\ta\tb\n", "line 2: the first field must be a number, got 'x'"),
+        (b"5\ta\tb\nnan\ta\tb\n", "line 2: the first field must be a number, got 'nan'"),
+        (b"gold\ta\tb\n5\ta\tb\n", "holds 1 pairs"),
+    ],
+)
+def test_broken_pairs(mcsg, tmp_path, content, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content)
+    assert message in mcsg("evaluate", path, code=1).err
+
+
+def test_pairs(pairs):
+    found = read_pairs(pairs)
+    assert found.gold.tolist() == [5, 0, 0.5, 4, 5, 0]
+    assert found.texts[0] == (TEXTS[0], TEXTS[1])
+
+
+# Mistakes and interruptions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "COMMAND"),
+        (["compare", "only one"], 2, "TEXT"),
+        (["search", "CORPUS", "cat", "-k", "0"], 2, "a number from 1 on is expected"),
+        (["cluster", "CORPUS", "-n", "many"], 2, "a number, silhouette or evidence is expected"),
+        (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
+        (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "there is no such folder"),
+        (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
+        (["cluster", "CORPUS", "--likelihood", "vmf", "--criterion", "bayes"], 1, "log_evidence"),
+        (["search", "CORPUS", "cat", "--column", "text"], 1, "--column is for"),
+        (["search", "CORPUS", "cat", "--vectors", "no such"], 1, "neither an installed set"),
+        (["dedupe", "CORPUS", "--level", "2"], 1, "level must lie between 0 and 1"),
+        (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
+        (["dedupe", "CORPUS", "--jobs", "0"], 1, "n_jobs"),
+    ],
+)
+def test_mistakes(mcsg, corpus, arguments, code, message):
+    written = mcsg(*(corpus if argument == "CORPUS" else argument for argument in arguments), code=code)
+    assert message in written.err
+    assert "Traceback" not in written.err
+    assert not written.out
+
+
+def readme_commands():
+    readme = Path(__file__).parents[1] / "README.md"
+    blocks = re.findall("```sh\n(.*?)```", readme.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("mcsg ")]
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_commands_of_the_readme(mcsg, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sklearn_mcsg").symlink_to(Path(sklearn_mcsg.__file__).parent)
+    assert mcsg(*shlex.split(line)[1:]).out
+
+
+def test_help_has_examples(mcsg):
+    assert "examples:" in mcsg("--help").out
+    for command in ("compare", "search", "cluster", "dedupe", "evaluate"):
+        text = mcsg(command, "--help").out
+        assert f"\n  mcsg {command} " in text.split("examples:")[1]
+        assert max(map(len, text.splitlines())) <= 100
+
+
+def test_control_characters_do_not_reach_the_terminal(mcsg, tmp_path):
+    path = tmp_path / "evil.txt"
+    path.write_text("\x1b[2J a cat\tsat \x07 here\u202e\nanother cat\n", encoding="utf-8")
+    for arguments in (["search", path, "cat \x1b[31m"], ["cluster", path, "-n", 1], ["dedupe", path, "--threshold", 2]):
+        out = mcsg(*arguments).out
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", out)
+    assert "a cat sat  here" in mcsg("search", path, "cat").out
+
+
+def start(*arguments, **options):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "sklearn_mcsg", *map(str, arguments)]
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, **pipes, env=environment, **options)
+
+
+def test_standard_input_and_broken_pipe():
+    with start("search", "-", "cat", "-k", "1000", "--quiet") as process:
+        process.stdin.write("\n".join(f"A cat sat on mat {i} {'-' * 200}" for i in range(1000)).encode())
+        process.stdin.close()
+        assert process.stdout.readline().strip() == b"cat"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_interruption_is_quiet(tmp_path):
+    corpus = tmp_path / "pipe"
+    os.mkfifo(corpus)
+    process = start("search", corpus, "cat")
+    with open(corpus, "wb"):  # opens once the command is reading
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")

@@ -1,0 +1,38 @@
+"""What is installed, and with what."""
+
+import re
+import tomllib
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+
+import sklearn_mcsg
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_oldest_versions_are_the_bounds_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = dict(dependency.split(">=") for dependency in project["dependencies"])
+    pins = dict(re.findall(r"^(\S+)==(\S+)$", (ROOT / "tests" / "oldest.txt").read_text(), flags=re.MULTILINE))
+    assert bounds.keys() == pins.keys()
+    for name, bound in bounds.items():
+        assert f"{pins[name]}.".startswith(f"{bound}."), name
+
+
+def test_what_the_package_holds():
+    package = files("sklearn_mcsg")
+    assert (package / "py.typed").is_file()
+    for name in ("short_texts.csv", "report.html", "report.css", "report.js", "report.charts.js"):
+        assert (package / "data" / name).is_file()
+
+
+def test_command_is_installed():
+    (command,) = entry_points(group="console_scripts", name="mcsg")
+    assert command.load() is sklearn_mcsg.cli.main
+
+
+def test_public_names():
+    assert sorted(sklearn_mcsg.__all__, key=str.lower) == sorted(set(sklearn_mcsg.__all__), key=str.lower)
+    for name in sklearn_mcsg.__all__:
+        assert getattr(sklearn_mcsg, name) is not None
