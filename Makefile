@@ -28,6 +28,7 @@ define test-wheel
 	$(1)/venv/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	rm -rf $(1)/copy && mkdir $(1)/copy
 	cp -r tests benchmarks doc README.md pyproject.toml $(1)/copy
+	rm -rf $(1)/copy/doc/_build $(1)/copy/doc/auto_examples $(1)/copy/doc/generated
 	cd $(1)/copy && ../venv/bin/python -m pytest --numprocesses auto --dist worksteal $(3) --pyargs tests README.md doc sklearn_mcsg
 endef
 

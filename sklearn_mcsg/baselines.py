@@ -117,7 +117,7 @@ class _Baseline(GroupsEstimator):
 
         Returns
         -------
-        matrix : ndarray of shape (n_groups_X, n_groups_)
+        matrix : ndarray of shape (n_groups_X, `n_groups_`)
         """
         check_is_fitted(self, "n_groups_")
         return self._indexed(X, self._compare(self._read(X)))

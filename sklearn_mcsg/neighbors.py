@@ -252,7 +252,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Returns
         -------
-        graph : csr_matrix of shape (n_queries, n_samples_fit_)
+        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
             With each row's entries in order of distance.
         """
         if mode not in ("connectivity", "distance"):
@@ -270,7 +270,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Returns
         -------
-        graph : csr_matrix of shape (n_queries, n_samples_fit_)
+        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
             With ``mode="distance"``, one neighbour more than `n_neighbors`, as a group is its own first.
         """
         check_is_fitted(self, "similarity_")

@@ -205,7 +205,7 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
 
         Returns
         -------
-        matrix : ndarray of shape (n_groups_X, n_groups_)
+        matrix : ndarray of shape (n_groups_X, `n_groups_`)
             The chosen output for each pair.
         """
         check_is_fitted(self)
