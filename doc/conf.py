@@ -36,6 +36,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"^(?!.*plot_)",
+    "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
     "download_all_examples": False,
     "show_memory": False,

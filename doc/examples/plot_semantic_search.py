@@ -1,0 +1,92 @@
+"""
+Searching by meaning
+====================
+
+Which texts are nearest in meaning to a question, even if they share few of its words or none? A text is a group of word
+vectors, and :class:`~sklearn_mcsg.GroupNeighbors` finds the nearest groups. The usual way to compare such groups is the
+cosine of their mean vectors; both answer the same questions here, about 360 short texts on 12 topics.
+"""
+
+from textwrap import fill
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from sklearn_mcsg import SIF, EmbeddingVectorizer, GroupNeighbors, MeanVector, make_text_similarity
+from sklearn_mcsg.datasets import load_short_texts
+
+texts = load_short_texts()
+topics = np.array(texts.target_names)[texts.target]
+
+# %%
+# Two indices
+# -----------
+#
+# The recommended pipeline for texts, and the mean of plain word vectors.
+
+similarities = {
+    "model comparison": make_text_similarity(random_state=0),
+    "cosine of means": make_pipeline(
+        EmbeddingVectorizer(weighting=None, unit_norm=False), MeanVector(output="distance")
+    ),
+}
+indices = {name: GroupNeighbors(similarity).fit(texts.data) for name, similarity in similarities.items()}
+
+# %%
+# Four questions
+# --------------
+#
+# The length of a bar is one minus the distance: for both, 1 is the same text and 0 is unrelated. Blue bars are texts on
+# the topic of the question.
+
+questions = {
+    "Which planets can I see tonight without a telescope?": "astronomy",
+    "I have had a sore throat and a fever since Monday.": "health",
+    "Our kitten sleeps all day in a basket.": "animals",
+    "Can my landlord evict me from the flat without notice?": "law",
+}
+fig, axes = plt.subplots(len(questions), 2, figsize=(8.5, 9), sharex=True, layout="constrained")
+for column, (name, index) in zip(axes.T, indices.items(), strict=True):
+    column[0].set_title(name, weight="bold", pad=24)
+    column[-1].set_xlabel("1 - distance")
+    found = zip(*index.kneighbors(list(questions), n_neighbors=4), strict=True)
+    for ax, (question, topic), (distances, hits) in zip(column, questions.items(), found, strict=True):
+        ax.barh(range(4), 1 - distances, color=np.where(topics[hits] == topic, "#9ecae9", "#fdd9a0"))
+        for place, hit in enumerate(hits):
+            ax.text(0.01, place, fill(texts.data[hit], 52), va="center", fontsize=8.5)
+        ax.text(0, 1.02, question, transform=ax.transAxes, style="italic", va="bottom")
+        ax.set(xlim=(0, 1), yticks=[])
+        ax.invert_yaxis()
+        ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# All texts as questions
+# ----------------------
+#
+# Four questions prove little. With each of the 360 texts as a question in its turn, how many of the nearest ones are on
+# its topic? Two more ways are in the figure: the mean with the same weights as in the recommended pipeline, and
+# ``SIF``, which also takes the first principal component of all means away.
+
+similarities["cosine of weighted means"] = make_pipeline(EmbeddingVectorizer(), MeanVector(output="distance"))
+similarities["SIF"] = make_pipeline(EmbeddingVectorizer(), SIF(n_components=1, output="distance"))
+ranks = np.arange(1, 21)
+fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+styles = [("#0072B2", "o"), ("#888888", "s"), ("#E69F00", "^"), ("#009E73", "D")]
+for (name, similarity), (colour, marker) in zip(similarities.items(), styles, strict=True):
+    hits = GroupNeighbors(similarity, n_neighbors=ranks[-1]).fit(texts.data).kneighbors(return_distance=False)
+    precision = (topics[hits] == topics[:, None]).mean(axis=0).cumsum() / ranks
+    print(f"{name:<25} on topic: {precision[0]:.2f} of the first, {precision[9]:.2f} of the first ten")
+    ax.plot(ranks, precision, marker=marker, color=colour, ms=4, label=name)
+ax.axhline(29 / 359, color="0.2", ls=":", lw=1, label="chance")
+ax.set(xlabel="number of texts found", ylabel="share on the topic", ylim=(0, 1), xticks=[1, 5, 10, 15, 20])
+ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 0.1))
+plt.show()
+
+# %%
+# The cosine of plain means finds everything near to everything, above 0.9: the words that all texts share make the most
+# of a mean, and a question finds texts that are put like it. Model comparison with the recommended weights does better,
+# on these questions and over all texts, though landlords lead it astray as well. Weights alone make half of the
+# difference or more. ``SIF`` is as good for the first text found and a little better from the second on; on pairs of
+# sentences it is the other way round (:doc:`/paper`).
