@@ -13,7 +13,7 @@ from sklearn_mcsg._likelihood import Fit, Likelihood, kept_parts, pseudo_parts
 from sklearn_mcsg._statistics import Part, Statistics, by_blocks, corpus_mean, mean_of, merge, sum_over_parts
 from sklearn_mcsg.groups import Groups
 
-_BESSEL_NBYTES = 2**12  # of the series of one Bessel function, temporary arrays included
+_BESSEL_NBYTES = 2**10  # of the series of one Bessel function, temporary arrays included
 _CONCENTRATIONS = {"exact": _special.concentration, "banerjee": _special.approximate_concentration}
 
 

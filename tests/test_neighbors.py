@@ -59,7 +59,7 @@ def ranked(matrix, k):
     return np.take_along_axis(matrix, order, axis=1), order
 
 
-@pytest.fixture(params=[1024, 0.001], ids=["one block", "many blocks"])
+@pytest.fixture(params=[1024, 0.01], ids=["one block", "many blocks"])
 def memory(request):
     with sklearn.config_context(working_memory=request.param):
         yield
