@@ -116,22 +116,30 @@ def _open_index(options: argparse.Namespace, corpus: Corpus) -> GroupNeighbors:
     if options.index is None:
         return GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
     note = Path(options.index) / "corpus.json"
-    index = None
-    if note.is_file():
-        saved = json.loads(note.read_text())
-        if saved.get("fingerprint") == _fingerprint(options, corpus.texts[: saved["n_texts"]]):
-            index = GroupNeighbors.load(options.index).set_params(**jobs)
-            if saved["n_texts"] == len(corpus.texts):
-                return index
-            index.partial_fit(corpus.texts[saved["n_texts"] :])
-            _tell(options, f"The index had {saved['n_texts']} texts; the others were added.")
-        else:
+    n_known = _n_known(options, corpus, note) if note.is_file() else 0
+    if n_known:
+        index = GroupNeighbors.load(options.index).set_params(**jobs)
+        if n_known == len(corpus.texts):
+            return index
+        index.partial_fit(corpus.texts[n_known:])
+        _tell(options, f"The index had {_count(n_known, 'text')}; the others were added.")
+    else:
+        if note.is_file():
             _tell(options, "The saved index is of another corpus or other settings and is replaced.")
-    index = index or GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
+        index = GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
     index.save(options.index)
-    fingerprint = _fingerprint(options, corpus.texts)
-    note.write_text(json.dumps({"n_texts": len(corpus.texts), "fingerprint": fingerprint}))
+    note.write_text(json.dumps({"n_texts": len(corpus.texts), "fingerprint": _fingerprint(options, corpus.texts)}))
     return index
+
+
+def _n_known(options: argparse.Namespace, corpus: Corpus, note: Path) -> int:
+    """How many texts, the first ones of the corpus, a saved index has: 0 if it is of other texts or settings."""
+    try:
+        saved = json.loads(note.read_text(encoding="utf-8"))
+        n_texts, fingerprint = int(saved["n_texts"]), saved["fingerprint"]
+    except (KeyError, TypeError, ValueError):
+        return 0
+    return n_texts if fingerprint == _fingerprint(options, corpus.texts[:n_texts]) else 0
 
 
 def _fingerprint(options: argparse.Namespace, texts: list[str]) -> str:
@@ -145,7 +153,9 @@ def _fingerprint(options: argparse.Namespace, texts: list[str]) -> str:
 def cluster(options: argparse.Namespace) -> None:
     corpus = _read(options, options.corpus)
     if isinstance(options.n_clusters, int) and options.n_clusters > len(corpus.texts):
-        raise ValueError(f"{corpus.name} holds {len(corpus.texts)} texts: they make no {options.n_clusters} clusters.")
+        raise ValueError(
+            f"{corpus.name} holds {_count(len(corpus.texts), 'text')}: too few for {options.n_clusters} clusters."
+        )
     if options.report is not None and not Path(options.report).absolute().parent.is_dir():
         raise ValueError(f"{options.report}: there is no such folder.")
     pipeline = _pipeline(options).fit(corpus.texts)
@@ -209,10 +219,10 @@ def _show_clusters(options: argparse.Namespace, corpus: Corpus, summaries: list[
         labels = [{name: text[name] for name in ("line", "cluster")} for text in texts]
         terminal.show_json({"n_clusters": len(summaries), "number": chosen, "clusters": clusters, "texts": labels})
     else:
-        print(f"{len(texts)} texts in {len(summaries)} clusters (number {chosen})")
+        print(f"{_count(len(texts), 'text')} in {_count(len(summaries), 'cluster')} (number {chosen})")
         for number, summary in enumerate(summaries, start=1):
             words = terminal.printable(", ".join(summary.words))
-            print(f"\n{terminal.bold(f'{number:3}  {words}')}  {terminal.faint(f'{len(summary.members)} texts')}")
+            print(f"\n{terminal.bold(f'{number:3}  {words}')}  {terminal.faint(_count(len(summary.members), 'text'))}")
             for i in summary.members[:3]:
                 print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
 
@@ -227,7 +237,7 @@ def dedupe(options: argparse.Namespace) -> None:
         kept = [i for i in range(len(corpus.texts)) if i not in extra]
         records = [{"line": corpus.lines[i], "text": corpus.texts[i]} for i in kept]
         terminal.show_records(records, options.format, lambda: print(*(r["text"] for r in records), sep="\n"))
-        _tell(options, f"{len(kept)} of {len(corpus.texts)} texts kept.")
+        _tell(options, f"{len(kept)} of {_count(len(corpus.texts), 'text')} kept.")
         return
     records = [
         {"set": number, "line": corpus.lines[i], "text": corpus.texts[i]}
@@ -235,7 +245,10 @@ def dedupe(options: argparse.Namespace) -> None:
         for i in members
     ]
     terminal.show_records(records, options.format, lambda: _show_sets(records), fields=("set", "line", "text"))
-    _tell(options, f"{len(sets)} sets of near-duplicates; {len(extra)} of {len(corpus.texts)} texts could go.")
+    _tell(
+        options,
+        f"{_count(len(sets), 'set')} of near-duplicates; {len(extra)} of {_count(len(corpus.texts), 'text')} could go.",
+    )
 
 
 def _show_sets(records: list[dict[str, Any]]) -> None:
@@ -308,6 +321,10 @@ def _pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
     if isinstance(options.likelihood, str):
         settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
     return make_text_similarity(**{**settings, **params})
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _tell(options: argparse.Namespace, message: str, only_while_waiting: bool = False) -> None:

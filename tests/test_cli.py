@@ -163,7 +163,7 @@ def test_number_of_clusters(mcsg, corpus, number):
     found = json.loads(mcsg("cluster", corpus, "-n", number, "--format", "json").out)
     assert number not in (1, 3) or found["n_clusters"] == number
     assert len(found["clusters"]) == found["n_clusters"]
-    assert f"{found['n_clusters']} clusters" in mcsg("cluster", corpus, "-n", number).out
+    assert f"{found['n_clusters']} cluster" in mcsg("cluster", corpus, "-n", number).out
 
 
 @pytest.mark.parametrize("n_texts", [1, 2, 3])
@@ -171,7 +171,7 @@ def test_cluster_few_texts(mcsg, n_texts, tmp_path):
     path = tmp_path / "few.txt"
     path.write_text("\n".join(TEXTS[:n_texts]))
     report = tmp_path / "few.html"
-    assert f"{n_texts} texts" in mcsg("cluster", path, "--report", report, "--quiet").out
+    assert f"{n_texts} text" in mcsg("cluster", path, "--report", report, "--quiet").out
     assert report.stat().st_size > 1000
 
 
