@@ -16,8 +16,9 @@ from scipy.stats import rankdata
 from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from sklearn_mcsg import _storage
 from sklearn_mcsg import _terminal as terminal
-from sklearn_mcsg._corpus import Corpus, read_corpus, read_pairs
+from sklearn_mcsg._corpus import Corpus, Pairs, read_corpus, read_pairs
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg._word_table import INSTALLED
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
@@ -37,14 +38,18 @@ BASELINES: dict[str, tuple[Any, str | None]] = {  # with the weighting of words 
     "sif+pca": (SIF(n_components=1), "sif"),
     "wmd": (WordMoversDistance(), None),
 }
-_N_REFERENCES = 200  # texts that a single comparison refers to: enough, and compiled code is not needed
+_N_REFERENCES = 100  # texts that a single comparison refers to: enough, and compiled code is not needed
+_FEW = 10  # texts, below which they have little in common that could be taken away
 _N_RESAMPLES = 1000
 _SAMPLE = 1000  # texts that the silhouette looks at
 
 
 def compare(options: argparse.Namespace) -> None:
     texts = load_short_texts().data if options.corpus is None else _read(options, options.corpus).texts
-    pipeline = _pipeline(options, n_references=_N_REFERENCES).fit(texts)
+    _check_known(options, [options.a, options.b])
+    if len(texts) < 2:
+        raise ValueError(f"{options.corpus} holds one text: to say what is near takes two or more.")
+    pipeline = _pipeline(options, n_references=_N_REFERENCES, n_jobs=1).fit(texts)
     last = pipeline[-1]
     last.calibrate()
     a, b = (pipeline[:-1].transform([text]) for text in (options.a, options.b))
@@ -62,32 +67,39 @@ def compare(options: argparse.Namespace) -> None:
         words = ([dict(zip(names, row, strict=True)) for row in zip(*column, strict=True)] for column in columns)
         terminal.show_json({**result, "words_a": next(words), "words_b": next(words)})
     else:
-        terminal.show_records([result], options.format, lambda: _show_comparison(result, explanation))
+        equal = float(np.mean([last.paired(x, x, output="similarity")[0] for x in (a, b)]))
+        terminal.show_records([result], options.format, lambda: _show_comparison(result, equal, explanation))
 
 
-def _show_comparison(result: dict[str, Any], explanation: Explanation) -> None:
-    percent = f"{100 * result['p_value']:.2g} %"
-    print(f"{terminal.bold('distance')}    {result['distance']:8.3f}   0 the same, 1 unrelated, 2 opposite")
-    print(f"{terminal.bold('p-value')}     {result['p_value']:8.4f}   {percent} of random pairs of texts are as near")
-    print(f"{terminal.bold('similarity')}  {result['similarity']:8.2f}   evidence for one shared model against two")
+def _show_comparison(result: dict[str, Any], equal: float, explanation: Explanation) -> None:
+    percent = f"{100 * result['p_value']:.{1 if result['p_value'] < 0.1 else 0}f} %"
+    rows = {
+        "distance": (f"{result['distance']:8.3f}", "0 the same, 1 unrelated, 2 opposite"),
+        "p-value": (f"{result['p_value']:8.4f}", f"{percent} of random pairs of texts about this long are as near"),
+        "similarity": (f"{result['similarity']:8.2f}", f"evidence for one shared model; equal texts have {equal:.0f}"),
+    }
+    for name, (value, meaning) in rows.items():
+        print(f"{terminal.bold(name.ljust(10))}  {value}   {meaning}")
     print()
     largest = max(np.abs(tones).max(initial=0) for tones in explanation.relative) or 1
     for name, words, tones in zip("AB", explanation.labels, explanation.relative, strict=True):
         line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, tones, strict=True))
         print(f"{terminal.bold(name)}  {line or '(no word of it has a vector)'}")
-    words, relative = [*explanation.labels[0], *explanation.labels[1]], np.concatenate(explanation.relative)
+    words = [f"{word} ({name})" for name, side in zip("AB", explanation.labels, strict=True) for word in side]
+    relative = np.concatenate(explanation.relative).round(1)
     order = np.argsort(-relative, kind="stable")
     sides = {"for": [i for i in order if relative[i] > 0], "against": [i for i in order[::-1] if relative[i] < 0]}
     print()
     for name, chosen in sides.items():
         tone = 1 if name == "for" else -1
-        listed = ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:6])
+        listed = ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:5])
         print(f"{terminal.toned(name, 0.3 * tone)}{' ' * (9 - len(name))}{listed or 'no word'}")
     print(terminal.faint("\nWords speak for or against one shared model, compared with the average word."))
 
 
 def search(options: argparse.Namespace) -> None:
     corpus = _read(options, options.corpus)
+    _check_known(options, options.queries)
     index = _open_index(options, corpus)
     n_neighbors = min(options.top, len(corpus.texts))
     distances, places = index.kneighbors(options.queries, n_neighbors=n_neighbors)
@@ -115,8 +127,9 @@ def _open_index(options: argparse.Namespace, corpus: Corpus) -> GroupNeighbors:
     jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
     if options.index is None:
         return GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
-    note = Path(options.index) / "corpus.json"
-    n_known = _n_known(options, corpus, note) if note.is_file() else 0
+    _storage.check_place(options.index)
+    note = _storage.read_note(options.index)
+    n_known = _n_known(options, corpus, note)
     if n_known:
         index = GroupNeighbors.load(options.index).set_params(**jobs)
         if n_known == len(corpus.texts):
@@ -124,22 +137,19 @@ def _open_index(options: argparse.Namespace, corpus: Corpus) -> GroupNeighbors:
         index.partial_fit(corpus.texts[n_known:])
         _tell(options, f"The index had {_count(n_known, 'text')}; the others were added.")
     else:
-        if note.is_file():
+        if note is not None:
             _tell(options, "The saved index is of another corpus or other settings and is replaced.")
         index = GroupNeighbors(_pipeline(options), **jobs).fit(corpus.texts)
-    index.save(options.index)
-    note.write_text(json.dumps({"n_texts": len(corpus.texts), "fingerprint": _fingerprint(options, corpus.texts)}))
+    _storage.save(options.index, index, note=[len(corpus.texts), _fingerprint(options, corpus.texts)])
     return index
 
 
-def _n_known(options: argparse.Namespace, corpus: Corpus, note: Path) -> int:
+def _n_known(options: argparse.Namespace, corpus: Corpus, note: Any) -> int:
     """How many texts, the first ones of the corpus, a saved index has: 0 if it is of other texts or settings."""
-    try:
-        saved = json.loads(note.read_text(encoding="utf-8"))
-        n_texts, fingerprint = int(saved["n_texts"]), saved["fingerprint"]
-    except (KeyError, TypeError, ValueError):
-        return 0
-    return n_texts if fingerprint == _fingerprint(options, corpus.texts[:n_texts]) else 0
+    match note:
+        case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(options, corpus.texts[:n_texts]):
+            return n_texts
+    return 0
 
 
 def _fingerprint(options: argparse.Namespace, texts: list[str]) -> str:
@@ -156,8 +166,8 @@ def cluster(options: argparse.Namespace) -> None:
         raise ValueError(
             f"{corpus.name} holds {_count(len(corpus.texts), 'text')}: too few for {options.n_clusters} clusters."
         )
-    if options.report is not None and not Path(options.report).absolute().parent.is_dir():
-        raise ValueError(f"{options.report}: there is no such folder.")
+    if options.report is not None:
+        _check_writable(Path(options.report))
     pipeline = _pipeline(options).fit(corpus.texts)
     groups = pipeline[:-1].transform(corpus.texts)
     clustering = ModelComparisonClustering(
@@ -175,7 +185,7 @@ def cluster(options: argparse.Namespace) -> None:
     if options.report is not None:
         from sklearn_mcsg.report import cluster_report  # loads what only a page needs
 
-        settings = {"corpus": corpus.name, "number of clusters": f"{n_clusters} ({chosen})"}
+        settings = {"corpus": corpus.name, "clusters": f"{n_clusters}, {chosen}"}
         title = f"Clusters of {Path(corpus.name).name}"
         page = cluster_report(corpus.texts, pipeline, clustering, n_clusters=n_clusters, title=title, settings=settings)
         Path(options.report).write_text(page, encoding="utf-8")
@@ -193,6 +203,8 @@ def _choose_number(
         return "found by evidence", clustering.n_clusters_
     some = np.sort(np.random.default_rng(0).permutation(n_groups)[:_SAMPLE])
     distances = similarity.pairwise(groups[some], output="centered")
+    if not distances.any():
+        return "as all texts are equal", 1
     scores = {}
     for n_clusters in range(2, min(n_groups - 1, max(8, isqrt(n_groups))) + 1):
         labels = clustering.cut(n_clusters)[some]
@@ -236,7 +248,7 @@ def dedupe(options: argparse.Namespace) -> None:
     if options.unique:
         kept = [i for i in range(len(corpus.texts)) if i not in extra]
         records = [{"line": corpus.lines[i], "text": corpus.texts[i]} for i in kept]
-        terminal.show_records(records, options.format, lambda: print(*(r["text"] for r in records), sep="\n"))
+        terminal.show_records(records, options.format, lambda: _show_texts(records))
         _tell(options, f"{len(kept)} of {_count(len(corpus.texts), 'text')} kept.")
         return
     records = [
@@ -251,6 +263,11 @@ def dedupe(options: argparse.Namespace) -> None:
     )
 
 
+def _show_texts(records: list[dict[str, Any]]) -> None:
+    for record in records:
+        print(terminal.printable(record["text"]))
+
+
 def _show_sets(records: list[dict[str, Any]]) -> None:
     digits = max((len(str(record["line"])) for record in records), default=0)
     last = 1
@@ -263,17 +280,27 @@ def _show_sets(records: list[dict[str, Any]]) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    pairs = read_pairs(options.pairs)
+    pairs = _check_pairs(read_pairs(options.pairs))
+    known = np.logical_and(*(_known(options, list(side)) for side in zip(*pairs.texts, strict=True)))
+    pairs = _check_pairs(_only(options, pairs, known, "pair", "a text without any word that has a vector"))
     results: list[dict[str, Any]] = []
     for name, pipeline in _systems(options):
         predicted = PairSimilarity(pipeline).fit(pairs.texts).predict(pairs.texts)
-        low, high = _bootstrap(pairs.gold, predicted)
-        spearman = float(_spearman(pairs.gold[None], predicted[None])[0])
+        values = [_spearman(pairs.gold[None], predicted[None])[0], *_bootstrap(pairs.gold, predicted)]
+        spearman, low, high = (float(value) if np.isfinite(value) else None for value in values)
         results.append({"system": name, "spearman": spearman, "low": low, "high": high})
-        _tell(options, f"{name}: {spearman:.3f}", only_while_waiting=True)
-    results.sort(key=lambda result: -result["spearman"])
+        _tell(options, f"{name}: {values[0]:.3f}", only_while_waiting=True)
+    results.sort(key=lambda result: (result["spearman"] is None, -(result["spearman"] or 0)))
     terminal.show_records(results, options.format)
     _tell(options, f"{len(pairs.texts)} pairs; 95 % intervals from {_N_RESAMPLES} resamples of the pairs.")
+
+
+def _check_pairs(pairs: Pairs) -> Pairs:
+    if len(pairs.texts) < 3:
+        raise ValueError(f"{pairs.name} holds {_count(len(pairs.texts), 'pair')}: a rank correlation needs 3.")
+    if np.ptp(pairs.gold) == 0:
+        raise ValueError(f"{pairs.name}: all judgements are equal, so that there is no order to compare with.")
+    return pairs
 
 
 def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
@@ -311,7 +338,43 @@ def _bootstrap(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 
 
 def _read(options: argparse.Namespace, path: str) -> Corpus:
-    return read_corpus(path, options.column)
+    """The texts of a file that have a word with a vector."""
+    corpus = read_corpus(path, options.column)
+    corpus = _only(options, corpus, _known(options, corpus.texts), "text", "no word that has a vector")
+    if not corpus.texts:
+        raise ValueError(f"No word of {corpus.name} has a vector: other --vectors may be for its language.")
+    if len(corpus.texts) < _FEW:
+        _tell(options, f"{_count(len(corpus.texts), 'text')} are few: what is near depends on what all have in common.")
+    return corpus
+
+
+def _known(options: argparse.Namespace, texts: list[str]) -> np.ndarray:
+    """Which texts have a word with a vector."""
+    vectorizer = EmbeddingVectorizer(options.vectors, weighting=None, unit_norm=False)
+    return vectorizer.fit_transform(texts).sizes > 0
+
+
+def _check_known(options: argparse.Namespace, texts: list[str]) -> None:
+    for text, known in zip(texts, _known(options, texts), strict=True):
+        if not known:
+            raise ValueError(f"No word of {text!r} has a vector: there is nothing to compare.")
+
+
+def _only(options: argparse.Namespace, found: Any, known: np.ndarray, noun: str, why: str) -> Any:
+    """What is known of a corpus or of pairs, after a note on what is not."""
+    if known.all():
+        return found
+    first = found.lines[int(np.argmin(known))]
+    n_left_out = len(known) - int(known.sum())
+    _tell(options, f"{n_left_out} of {_count(len(known), noun)} left out, with {why} (the first in line {first}).")
+    return found[known]
+
+
+def _check_writable(path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file for the report.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: there is no such folder.")
 
 
 def _pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
@@ -319,6 +382,8 @@ def _pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
     settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
     settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
     if isinstance(options.likelihood, str):
+        if (options.likelihood, options.criterion) == ("vmf", "bayes"):
+            raise ValueError("vmf has no evidence in closed form: choose --criterion aic, tic or bic.")
         settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
     return make_text_similarity(**{**settings, **params})
 

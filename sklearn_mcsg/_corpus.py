@@ -22,18 +22,30 @@ class Corpus:
     texts: list[str]
     lines: list[int]
 
+    def __getitem__(self, chosen: np.ndarray) -> Corpus:
+        places = np.flatnonzero(chosen)
+        return Corpus(self.name, [self.texts[i] for i in places], [self.lines[i] for i in places])
+
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of texts, and people's judgement of each."""
+    """Pairs of texts, people's judgement of each, and its line."""
 
+    name: str
     gold: np.ndarray
     texts: list[tuple[str, str]]
+    lines: list[int]
+
+    def __getitem__(self, chosen: np.ndarray) -> Pairs:
+        places = np.flatnonzero(chosen)
+        return Pairs(self.name, self.gold[places], [self.texts[i] for i in places], [self.lines[i] for i in places])
 
 
 def read_corpus(path: str, column: str | None = None) -> Corpus:
     """Read the texts of a file, or of standard input for ``"-"``; lines of nothing but spaces are left out."""
     suffix = "" if path == "-" else Path(path).suffix.lower()
+    if suffix == ".json":
+        raise ValueError(f"{path}: JSON is read line by line, an object or a string on each: save it as .jsonl.")
     reader = _READERS.get(suffix, _read_lines)
     if column is not None and reader is _read_lines:
         raise ValueError(f"{path} is read as one text a line: --column is for {', '.join(_READERS)}.")
@@ -46,7 +58,7 @@ def read_corpus(path: str, column: str | None = None) -> Corpus:
 
 def read_pairs(path: str) -> Pairs:
     """Read tab-separated lines of a number and two texts; a first line without digits before the tab is a heading."""
-    gold, texts = [], []
+    gold, texts, lines = [], [], []
     for line, text in _lines(path):
         fields = text.split("\t")
         if not text.strip() or (line == 1 and not any(map(str.isdigit, fields[0]))):
@@ -55,9 +67,8 @@ def read_pairs(path: str) -> Pairs:
             raise ValueError(f"{_place(path, line)}: 3 fields (gold, text, text) are expected, got {len(fields)}.")
         gold.append(_number(fields[0], _place(path, line)))
         texts.append((fields[1], fields[2]))
-    if len(texts) < 3:
-        raise ValueError(f"{_name(path)} holds {len(texts)} pairs: a rank correlation needs at least 3.")
-    return Pairs(np.array(gold), texts)
+        lines.append(line)
+    return Pairs(_name(path), np.array(gold), texts, lines)
 
 
 def _number(field: str, place: str) -> float:
@@ -86,20 +97,28 @@ def _read_csv(path: str, column: str | None) -> Iterator[tuple[int, str]]:
         for last, line in _lines(path):  # noqa: B007
             yield line + "\n"
 
+    csv.field_size_limit(2**31 - 1)
     rows = csv.reader(lines(), delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
-        place = header.index(_choose(column, header, _place(path, 1)))
+        if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
+            raise ValueError(f"{_place(path, 1)}: fields are to be separated by {delimiter!r}, got {header[0]!r}.")
+        chosen = _choose(column, header, _place(path, 1))
+        if header.count(chosen) > 1:
+            raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {chosen!r}.")
+        before = last
         for row in rows:
             if row and len(row) != len(header):
-                raise ValueError(f"{_place(path, last)}: {len(header)} fields are expected, got {len(row)}.")
+                raise ValueError(f"{_place(path, before + 1)}: {len(header)} fields are expected, got {len(row)}.")
             if row:
-                yield last, row[place]
+                yield before + 1, row[header.index(chosen)]
+            before = last
     except csv.Error as error:
         raise ValueError(f"{_place(path, last)}: not CSV ({error}).") from error
 
 
 def _read_json_lines(path: str, column: str | None) -> Iterator[tuple[int, str]]:
+    chosen = column
     for line, text in _lines(path):
         if not text.strip():
             continue
@@ -110,7 +129,8 @@ def _read_json_lines(path: str, column: str | None) -> Iterator[tuple[int, str]]
         except RecursionError:
             raise ValueError(f"{_place(path, line)}: JSON nested too deeply.") from None
         if isinstance(value, dict):
-            value = value[_choose(column, list(value), _place(path, line))]
+            chosen = _choose(chosen, list(value), _place(path, line))
+            value = value[chosen]
         yield line, _checked(value, _place(path, line))
 
 
@@ -171,6 +191,8 @@ def _choose(column: str | None, names: list[str], place: str) -> str:
 
 
 def _checked(value: Any, place: str) -> str:
+    if value is None:
+        return ""
     if not isinstance(value, str):
         raise ValueError(f"{place}: a text is expected, got {value!r}.")
     return value

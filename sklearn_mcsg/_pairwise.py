@@ -86,12 +86,12 @@ def centered(union: np.ndarray, left: Side, right: Side) -> np.ndarray:
     A group no farther from the references than they are from their centre has no direction: cosine 0, as for a zero
     vector in scikit-learn, except with groups that do not diverge from it at all.
     """
-    apart = divergence(union, left, right)
-    inner = 0.5 * (left.remoteness + right.remoteness - left.baseline - apart)
+    apart = (union - 0.5 * (left.twice + right.twice)) * (1 / left.n + 1 / right.n)
+    inner = 0.5 * (left.remoteness + right.remoteness - left.baseline - np.maximum(apart, 0))
     squared = [np.maximum(side.remoteness - 0.5 * side.baseline, 0) for side in (left, right)]
     norm = np.sqrt(squared[0] * squared[1])
     cosine = np.divide(inner, norm, out=np.zeros_like(inner), where=norm > _NO_DIVERGENCE)
-    return np.where(apart > _NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
+    return np.where(np.abs(apart) > _NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
 
 
 OUTPUTS = {"similarity": similarity, "distance": distance, "divergence": divergence, "centered": centered}

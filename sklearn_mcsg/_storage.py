@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import zlib
@@ -29,11 +30,13 @@ _FORMAT, _VERSION = "sklearn_mcsg index", 1
 _ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
 
 
-def save(path: Any, estimator: BaseEstimator) -> None:
-    """Write a fitted estimator; a folder that holds one already is replaced once the new one is complete."""
+def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
+    """Write a fitted estimator; a folder that holds one already is replaced once the new one is complete.
+
+    A note, anything that JSON knows, is kept with it for `read_note`.
+    """
     path = Path(path).resolve()
-    if path.exists() and not ((path / "index.json").is_file() or (path.is_dir() and not any(path.iterdir()))):
-        raise ValueError(f"{path} exists and is no saved index: choose another path, nothing was written.")
+    check_place(path)
     arrays: list[np.ndarray] = []
     tree = encode(estimator, arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +44,7 @@ def save(path: Any, estimator: BaseEstimator) -> None:
     new, old = work / "new", work / "old"
     try:
         new.mkdir()
-        _write(new, tree, arrays)
+        _write(new, tree, arrays, note)
         if path.exists():
             os.replace(path, old)
         try:
@@ -54,13 +57,37 @@ def save(path: Any, estimator: BaseEstimator) -> None:
         shutil.rmtree(work)
 
 
-def _write(folder: Path, tree: Any, arrays: list[np.ndarray]) -> None:
+def read_note(path: Any) -> Any:
+    """The note kept with a saved estimator, or None if there is none that can be read."""
+    return _content(Path(path)).get("note")
+
+
+def check_place(path: Any) -> None:
+    """Raise where something else than a saved estimator or an empty folder would be replaced."""
+    path = Path(path)
+    names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
+    ours = re.compile(r"index\.json|\d+\.npy")
+    saved = _content(path).get("format") == _FORMAT and all(map(ours.fullmatch, names))
+    if path.exists() and names and not saved:
+        raise ValueError(f"{path} exists and is no saved index: choose another path, nothing was written.")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """What index.json says, as far as it can be read."""
+    try:
+        content = json.loads((path / "index.json").read_text(encoding="utf8"))
+    except (OSError, RecursionError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write(folder: Path, tree: Any, arrays: list[np.ndarray], note: Any) -> None:
     files = []
     for i, array in enumerate(arrays):
         file = folder / f"{i}.npy"
         np.save(file, array, allow_pickle=False)
         files.append({"size": file.stat().st_size, "checksum": _checksum(file)})
-    content = {"format": _FORMAT, "version": _VERSION, "arrays": files, "object": tree}
+    content = {"format": _FORMAT, "version": _VERSION, "arrays": files, "note": note, "object": tree}
     (folder / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
 
 

@@ -90,7 +90,7 @@ def show_records(
 
 
 def show_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain))
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain, allow_nan=False))
 
 
 def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
@@ -112,6 +112,8 @@ def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from math import inf, nan
 from typing import Any
 
 from sklearn_mcsg import _commands
@@ -161,14 +162,18 @@ def _add_cluster(commands: Any) -> None:
 
 def _add_dedupe(commands: Any) -> None:
     examples = "headlines.txt\nreviews.jsonl --column body --unique --format csv > unique.csv"
-    command = _add(commands, "dedupe", _commands.dedupe, "find texts that say nearly the same", examples)
+    command = _add(
+        commands, "dedupe", _commands.dedupe, "find sets of texts that each say nearly the same as another", examples
+    )
     _add_corpus(command)
     limit = command.add_mutually_exclusive_group()
     limit.add_argument(
-        "--threshold", type=float, default=0.15, help="largest distance: 0 the same, 1 unrelated (default: 0.15)"
+        "--threshold", type=_distance, default=0.15, help="largest distance: 0 the same, 1 unrelated (default: 0.15)"
     )
-    limit.add_argument("--level", type=float, help="instead, the share of random pairs that may be taken for such")
-    command.add_argument("--unique", action="store_true", help="print the corpus with the first of each set only")
+    limit.add_argument(
+        "--level", type=_level, help="instead, the share of unrelated pairs that may be taken for such: try 1e-6"
+    )
+    command.add_argument("--unique", action="store_true", help="print all texts, of each set the first only")
     _add_common(command)
 
 
@@ -217,12 +222,38 @@ def _add_common(command: argparse.ArgumentParser, several: bool = False) -> None
     command.add_argument(
         "--format", choices=["table", "json", "csv"], default="table", metavar="NAME", help="table (default), json, csv"
     )
-    command.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: one for each core)")
+    command.add_argument("--jobs", type=_jobs, default=-1, metavar="N", help="threads (default: one for each core)")
     command.add_argument("--quiet", action="store_true", help="no progress bars, notes or warnings")
 
 
 def _listed(names: Iterable[str], default: list[str]) -> str:
     return ", ".join(f"{name} (default)" if name in default else name for name in names)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = nan
+    return value
+
+
+def _distance(text: str) -> float:
+    if not 0 <= _number(text) < inf:
+        raise argparse.ArgumentTypeError(f"a distance from 0 on is expected, got {text!r}")
+    return float(text)
+
+
+def _level(text: str) -> float:
+    if not 0 < _number(text) < 1:
+        raise argparse.ArgumentTypeError(f"a share between 0 and 1 is expected, got {text!r}")
+    return float(text)
+
+
+def _jobs(text: str) -> int:
+    if not text.removeprefix("-").isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"a number of threads is expected, or -1 for all, got {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

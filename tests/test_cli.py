@@ -81,10 +81,10 @@ def test_compare(mcsg):
 
 
 def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
-    with_corpus = mcsg("compare", "xqzvw", TEXTS[0], "--corpus", corpus)
-    assert "no word of it has a vector" in with_corpus.out
-    assert "6 groups are few" in with_corpus.err
-    assert not mcsg("compare", "xqzvw", TEXTS[0], "--corpus", corpus, "--quiet").err
+    with_corpus = mcsg("compare", *TEXTS[:2], "--corpus", corpus)
+    assert "6 texts are few" in with_corpus.err
+    assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
+    assert "No word of 'xqzvw' has a vector" in mcsg("compare", "xqzvw", TEXTS[0], code=1).err
 
 
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
@@ -127,11 +127,49 @@ def test_search_keeps_its_index(mcsg, corpus, tmp_path, monkeypatch):
     assert mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf").out == fresh
 
 
-def test_search_spares_folders_that_are_no_index(mcsg, corpus, tmp_path):
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious" / "file").write_text("keep me")
-    assert "nothing was written" in mcsg("search", corpus, "cat", "--index", tmp_path / "precious", code=1).err
-    assert (tmp_path / "precious" / "file").read_text() == "keep me"
+@pytest.mark.parametrize("index", [None, "{}", '{"name": "my site"}', "["])
+def test_search_spares_folders_that_are_no_index(mcsg, corpus, tmp_path, index, monkeypatch):
+    folder = tmp_path / "precious"
+    folder.mkdir()
+    (folder / "file").write_text("keep me")
+    if index is not None:
+        (folder / "index.json").write_text(index)
+    monkeypatch.chdir(folder)
+    for place in (folder, "."):
+        assert "nothing was written" in mcsg("search", corpus, "cat", "--index", place, code=1).err
+    assert (folder / "file").read_text() == "keep me"
+
+
+def test_an_index_with_other_files_beside_it_is_not_replaced(mcsg, corpus, tmp_path):
+    index = tmp_path / "saved"
+    mcsg("search", corpus, "cat", "--index", index)
+    (index / "mine.txt").write_text("keep me")
+    assert "nothing was written" in mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf", code=1).err
+    assert (index / "mine.txt").read_text() == "keep me"
+
+
+def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
+    path = tmp_path / "odd.txt"
+    path.write_text("\n".join(["xqzvw", *TEXTS, "wvzqx"]))
+    written = mcsg("dedupe", path, "--unique")
+    assert "2 of 8 texts left out" in written.err
+    assert "line 1" in written.err
+    assert "xqzvw" not in written.out
+    assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
+    assert "No word of 'zvwxq' has a vector" in mcsg("search", path, "zvwxq", code=1).err
+    path.write_text("xqzvw\nwvzqx")
+    assert "other --vectors" in mcsg("cluster", path, code=1).err
+
+
+def test_equal_texts_are_one_cluster(mcsg, tmp_path):
+    path = tmp_path / "equal.txt"
+    path.write_text("the same old song\n" * 5)
+    assert "5 texts in 1 cluster " in mcsg("cluster", path).out
+
+
+def test_short_texts_are_not_all_the_same_under_tic(mcsg):
+    result = json.loads(mcsg("compare", "the cat", "stocks fell sharply", "--criterion", "tic", "--format", "json").out)
+    assert result["distance"] > 0.5
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +247,17 @@ def test_evaluate(mcsg, pairs):
     assert "spearman" in mcsg("evaluate", pairs).out.splitlines()[0]
 
 
+def test_evaluate_what_cannot_be_ordered(mcsg, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{i}\tone cat\tone cat\n" for i in range(5)) + "1\txqzvw\tcat\n")
+    written = mcsg("evaluate", path, "--format", "json")
+    assert {result["spearman"] for result in json.loads(written.out)} == {None}
+    assert "1 of 6 pairs left out" in written.err
+    assert " - " in mcsg("evaluate", path).out
+    path.write_text("3\tcat\tdog\n" * 4)
+    assert "all judgements are equal" in mcsg("evaluate", path, code=1).err
+
+
 def test_rank_correlation_and_its_interval():
     rng = np.random.default_rng(0)
     x = rng.integers(5, size=(4, 30)).astype(float)
@@ -249,15 +298,21 @@ def test_blank_lines_are_left_out_and_counted(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('text,n\n"over\ntwo lines",1\n\nlast,2\n')
     assert list(zip(*(vars(read_corpus(str(path)))[name] for name in ("lines", "texts")), strict=True)) == [
-        (3, "over\ntwo lines"),
+        (2, "over\ntwo lines"),
         (5, "last"),
     ]
 
 
 def test_json_lines_may_be_strings(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('"one"\n{"only": "two"}\n')
+    path.write_text('"one"\n{"only": "two"}\n{"only": null}\n')
     assert read_corpus(str(path)).texts == ["one", "two"]
+
+
+def test_long_cells(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text\n" + "word " * 100_000 + "\n")
+    assert len(read_corpus(str(path)).texts[0]) == 500_000
 
 
 BROKEN = {
@@ -265,6 +320,10 @@ BROKEN = {
     "empty.txt": (b"\n \n", "empty.txt holds no texts"),
     "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8"),
     "columns.csv": (b"a,b\n1,2\n", "columns.csv, line 1: there is no column 'text'"),
+    "semicolon.csv": (b"id;text\n1;a cat\n", "semicolon.csv, line 1: fields are to be separated by ','"),
+    "twice.csv": (b"text,text\na,b\n", "twice.csv, line 1: there are 2 columns 'text'"),
+    "changes.jsonl": (b'{"text": "a"}\n{"body": "b"}\n', "changes.jsonl, line 2: there is no column 'text'"),
+    "whole.json": (b'[{"text": "a"}]', "whole.json: JSON is read line by line"),
     "ragged.csv": (b"text,b\nx,1\nx\n", "ragged.csv, line 3: 2 fields are expected, got 1"),
     "quote.csv": (b'text\n"abc\n', "quote.csv, line 2: not CSV"),
     "half.jsonl": (b'{"text": "a"}\n{"text": \n', "half.jsonl, line 2: not JSON"),
@@ -292,7 +351,8 @@ def test_broken_corpora(mcsg, tmp_path, name):
         (b"5\ta\tb\n4\ta\n", "line 2: 3 fields (gold, text, text) are expected, got 2"),
         (b"5\ta\tb\nx\ta\tb\n", "line 2: the first field must be a number, got 'x'"),
         (b"5\ta\tb\nnan\ta\tb\n", "line 2: the first field must be a number, got 'nan'"),
-        (b"gold\ta\tb\n5\ta\tb\n", "holds 1 pairs"),
+        (b"gold\ta\tb\n5\ta\tb\n", "holds 1 pair:"),
+        (b"\n", "holds 0 pairs:"),
     ],
 )
 def test_broken_pairs(mcsg, tmp_path, content, message):
@@ -318,14 +378,16 @@ def test_pairs(pairs):
         (["search", "CORPUS", "cat", "-k", "0"], 2, "a number from 1 on is expected"),
         (["cluster", "CORPUS", "-n", "many"], 2, "a number, silhouette or evidence is expected"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
+        (["cluster", "CORPUS", "--report", "."], 1, "is a folder"),
         (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "there is no such folder"),
         (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
-        (["cluster", "CORPUS", "--likelihood", "vmf", "--criterion", "bayes"], 1, "log_evidence"),
+        (["cluster", "CORPUS", "--likelihood", "vmf", "--criterion", "bayes"], 1, "no evidence in closed form"),
         (["search", "CORPUS", "cat", "--column", "text"], 1, "--column is for"),
         (["search", "CORPUS", "cat", "--vectors", "no such"], 1, "neither an installed set"),
-        (["dedupe", "CORPUS", "--level", "2"], 1, "level must lie between 0 and 1"),
+        (["dedupe", "CORPUS", "--level", "2"], 2, "a share between 0 and 1"),
+        (["dedupe", "CORPUS", "--threshold", "nan"], 2, "a distance from 0 on"),
         (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
-        (["dedupe", "CORPUS", "--jobs", "0"], 1, "n_jobs"),
+        (["dedupe", "CORPUS", "--jobs", "0"], 2, "a number of threads"),
     ],
 )
 def test_mistakes(mcsg, corpus, arguments, code, message):

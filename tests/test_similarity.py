@@ -1,5 +1,6 @@
 """ModelComparisonSimilarity against the oracle, its outputs, its state, and its errors."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -645,3 +646,16 @@ def test_registries_are_complete():
     assert set(LIKELIHOODS) == {"diag", "spherical", "full", "vmf"}
     assert set(CRITERIA) == {"aic", "tic", "bic", "bayes"}
     assert len(COMBINATIONS) == 15
+
+
+def test_a_penalty_that_outweighs_the_distance_makes_no_groups_equal(make_groups):
+    """Under TIC short groups can be more similar to others than to themselves: their distance is 0, but not centred."""
+    groups = make_groups(40, 6, (2, 4), spread=3.0)
+    model = ModelComparisonSimilarity("full", "tic", prior_strength=0.5).fit(groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # groups without a direction
+        distance, centered = (model.pairwise(groups, output=output) for output in ("distance", "centered"))
+    floored = (distance == 0) & ~np.eye(len(groups), dtype=bool)
+    assert floored.mean() > 0.1
+    assert (centered[floored] > 1e-6).mean() > 0.9
+    assert_array_equal(np.diagonal(centered), 0)
