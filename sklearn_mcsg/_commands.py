@@ -72,7 +72,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def _show_comparison(result: dict[str, Any], equal: float, explanation: Explanation) -> None:
-    percent = f"{100 * result['p_value']:.{1 if result['p_value'] < 0.1 else 0}f} %"
+    percent = f"{100 * result['p_value']:{'.2g' if result['p_value'] < 0.1 else '.0f'}} %"
     rows = {
         "distance": (f"{result['distance']:8.3f}", "0 the same, 1 unrelated, 2 opposite"),
         "p-value": (f"{result['p_value']:8.4f}", f"{percent} of random pairs of texts about this long are as near"),
