@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from inspect import ismodule
 from pathlib import Path
 
 import ziamath
@@ -117,7 +118,8 @@ def write_font(app):
 def check_reference(app):
     """Warn of public names that the reference lacks."""
     listed = re.findall(r"^(?:   |\.\. data:: )(\w+)$", (Path(app.srcdir) / "api.rst").read_text(encoding="utf8"), re.M)
-    if missing := set(sklearn_mcsg.__all__).difference(listed):
+    names = {name for name in sklearn_mcsg.__all__ if not ismodule(getattr(sklearn_mcsg, name))}
+    if missing := names.difference(listed):
         logging.getLogger(__name__).warning("api.rst lacks %s", ", ".join(sorted(missing)))
 
 

@@ -4,62 +4,7 @@ A group is a set of vectors: the word vectors of a sentence, the frames of a sou
 similarity of two groups says whether one model generated both, or two.
 """
 
-from sklearn_mcsg._version import __version__
-from sklearn_mcsg._word_vectors import load_word_vectors
-from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
-from sklearn_mcsg.clustering import ModelComparisonClustering
-from sklearn_mcsg.criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
-from sklearn_mcsg.duplicates import find_duplicates
-from sklearn_mcsg.explanation import Explanation, explain_texts
-from sklearn_mcsg.groups import Groups, validate_groups
-from sklearn_mcsg.likelihoods import (
-    LIKELIHOODS,
-    DiagonalGaussian,
-    Fit,
-    FullGaussian,
-    Likelihood,
-    SphericalGaussian,
-    Statistics,
-    VonMisesFisher,
-)
-from sklearn_mcsg.neighbors import GroupNeighbors
-from sklearn_mcsg.pairs import PairSimilarity
-from sklearn_mcsg.priors import NormalGamma, NormalWishart
-from sklearn_mcsg.similarity import ModelComparisonSimilarity, model_comparison_similarity
-from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
+import lazy_loader
 
-__all__ = [
-    "AIC",
-    "BIC",
-    "CRITERIA",
-    "LIKELIHOODS",
-    "SIF",
-    "TIC",
-    "BayesFactor",
-    "Criterion",
-    "DiagonalGaussian",
-    "EmbeddingVectorizer",
-    "Explanation",
-    "Fit",
-    "FullGaussian",
-    "GroupNeighbors",
-    "Groups",
-    "Likelihood",
-    "MeanVector",
-    "ModelComparisonClustering",
-    "ModelComparisonSimilarity",
-    "NormalGamma",
-    "NormalWishart",
-    "PairSimilarity",
-    "SphericalGaussian",
-    "Statistics",
-    "VonMisesFisher",
-    "WordMoversDistance",
-    "__version__",
-    "explain_texts",
-    "find_duplicates",
-    "load_word_vectors",
-    "make_text_similarity",
-    "model_comparison_similarity",
-    "validate_groups",
-]
+# The names are those of __init__.pyi, and their modules are imported when they are asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 from unicodedata import category, east_asian_width
 
-import numpy as np
-
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark grounds
 _CLEAR_TONE = 0.1  # of the strongest word: below it a word speaks neither way
 
@@ -119,6 +117,5 @@ def _cell(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A number or text that JSON and CSV know; floats with the digits that float32 has."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = value.item() if hasattr(value, "item") else value
     return float(f"{value:.7g}") if isinstance(value, float) else value

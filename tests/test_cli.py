@@ -445,6 +445,17 @@ def test_standard_input_and_broken_pipe():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_interruption_while_loading_is_quiet():
+    code = "import os, signal, sys\nfrom sklearn_mcsg.cli import main\n"
+    code += "class Finder:\n    def find_spec(self, name, *_):\n        if name == 'sklearn':\n"
+    code += (
+        "            os.kill(os.getpid(), signal.SIGINT)\nsys.meta_path.insert(0, Finder())\nsys.exit(main(['--help']))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_interruption_is_quiet(tmp_path):
     corpus = tmp_path / "pipe"
     os.mkfifo(corpus)
