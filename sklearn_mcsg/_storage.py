@@ -144,12 +144,27 @@ def _checksum(file: Path) -> int:
 @cache
 def _classes() -> dict[str, type]:
     """Classes that may be stored, by name."""
-    import sklearn_mcsg
-    from sklearn_mcsg import _calibration, _gaussians, _statistics, _vmf
+    from sklearn_mcsg import (
+        _calibration,
+        _gaussians,
+        _statistics,
+        _vmf,
+        baselines,
+        clustering,
+        criteria,
+        groups,
+        likelihoods,
+        neighbors,
+        priors,
+        similarity,
+        text,
+    )
 
-    modules = (sklearn_mcsg, _calibration, _gaussians, _statistics, _vmf)
-    known = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    return {c.__name__: c for c in (*known, Pipeline) if c.__module__.startswith("sklearn_mcsg") or c is Pipeline}
+    public = (baselines, clustering, criteria, groups, likelihoods, neighbors, priors, similarity, text)
+    known = [getattr(module, name) for module in public for name in module.__all__]
+    known += [value for module in (_calibration, _gaussians, _statistics, _vmf) for value in vars(module).values()]
+    types = [c for c in known if isinstance(c, type) and c.__module__.startswith("sklearn_mcsg")]
+    return {c.__name__: c for c in (*types, Pipeline)}
 
 
 def encode(value: Any, arrays: list[np.ndarray]) -> Any:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -29,6 +31,7 @@ from sklearn_mcsg import (
     NormalGamma,
     WordMoversDistance,
     find_duplicates,
+    make_text_similarity,
 )
 
 SIMILARITIES = [
@@ -417,3 +420,16 @@ def test_memory_of_many_duplicates_is_bounded():
     tracemalloc.stop()
     assert len(found) == 4000
     assert peak < 60 * 2**20  # all pairs would be 16 million
+
+
+def test_another_process_loads_what_was_saved(tmp_path):
+    """Also one that has imported nothing else of the package."""
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("the 1 1\ncat 3 0\ndog 2 1\ntax 0 4\n")
+    pipeline = make_text_similarity(vectors=str(vectors), frequencies=None)
+    GroupNeighbors(pipeline).fit(["the cat", "the dog", "the tax"]).save(tmp_path / "index")
+    code = "import sys; from sklearn_mcsg import GroupNeighbors; index = GroupNeighbors.load(sys.argv[1])\n"
+    code += "index.save(sys.argv[1]); print(index.kneighbors(['tax'], n_neighbors=1, return_distance=False))"
+    command = [sys.executable, "-c", code, str(tmp_path / "index")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.stdout.strip() == "[[2]]", result.stderr
