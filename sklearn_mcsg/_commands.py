@@ -23,10 +23,12 @@ from sklearn_mcsg._version import __version__
 from sklearn_mcsg._word_table import INSTALLED
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
 from sklearn_mcsg.clustering import ModelComparisonClustering
+from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.duplicates import find_duplicates
 from sklearn_mcsg.explanation import Explanation, explain_texts
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.neighbors import GroupNeighbors
 from sklearn_mcsg.pairs import PairSimilarity
 from sklearn_mcsg.summary import ClusterSummary, summarize_clusters
@@ -84,7 +86,7 @@ def _show_comparison(result: dict[str, Any], equal: float, explanation: Explanat
     largest = max(np.abs(tones).max(initial=0) for tones in explanation.relative) or 1
     for name, words, tones in zip("AB", explanation.labels, explanation.relative, strict=True):
         line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, tones, strict=True))
-        print(f"{terminal.bold(name)}  {line or '(no word of it has a vector)'}")
+        print(f"{terminal.bold(name)}  {line}")
     words = [f"{word} ({name})" for name, side in zip("AB", explanation.labels, strict=True) for word in side]
     relative = np.concatenate(explanation.relative).round(1)
     order = np.argsort(-relative, kind="stable")
@@ -306,8 +308,10 @@ def _check_pairs(pairs: Pairs) -> Pairs:
 def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
     for likelihood in options.likelihood:
         for criterion in options.criterion:
-            if (likelihood, criterion) == ("vmf", "bayes"):
-                _tell(options, "vmf has no bayes: it is left out.")
+            try:
+                CRITERIA[criterion]().check(LIKELIHOODS[likelihood]())
+            except ValueError as error:
+                _tell(options, f"{likelihood} {criterion} is left out: {error}")
                 continue
             for output in options.output:
                 pipeline = _pipeline(options, likelihood=likelihood, criterion=criterion, output=output)
@@ -382,8 +386,6 @@ def _pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
     settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
     settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
     if isinstance(options.likelihood, str):
-        if (options.likelihood, options.criterion) == ("vmf", "bayes"):
-            raise ValueError("vmf has no evidence in closed form: choose --criterion aic, tic or bic.")
         settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
     return make_text_similarity(**{**settings, **params})
 
