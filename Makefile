@@ -23,7 +23,8 @@ test-oldest: dist chromium
 	$(call test-wheel,.test/oldest,--constraint tests/oldest.txt,)
 
 define test-wheel
-	test -d $(1)/venv || { $(PYTHON) -m venv $(1)/venv && $(1)/venv/bin/python -m pip install --quiet --upgrade pip; }
+	test -f $(1)/ready || { rm -rf $(1) && $(PYTHON) -m venv $(1)/venv \
+	&& $(1)/venv/bin/python -m pip install --quiet --upgrade pip && touch $(1)/ready; }
 	$(1)/venv/bin/python -m pip install --quiet "$$(echo dist/*.whl)[test]" $(2)
 	$(1)/venv/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	rm -rf $(1)/copy && mkdir $(1)/copy
