@@ -1,11 +1,11 @@
-"""The tables and figures of "Model Comparison for Semantic Grouping" (Vargas et al., ICML 2019), measured again.
+"""Reproduce the tables and figures of "Model Comparison for Semantic Grouping" (Vargas et al., ICML 2019).
 
     python benchmarks/paper.py --data DIR [--to doc/paper] [--resamples 1000]
 
-DIR holds `sts/STSyy.TASK.tsv` (gold, sentence, sentence; tokens separated by spaces), word vectors `*.npz` (arrays
-`words`, `vectors` and, where the order of words is not that of frequency, `rank`), and `enwiki_vocab_min200.txt`
-(a word and its count a line, for SIF). Vectors in the formats of `load_word_vectors` may be added by `--vectors FILE`;
-the installed 50-d set is always measured. Writes Markdown tables and PNG figures.
+DIR holds `sts/STSyy.TASK.tsv` (gold score, sentence, sentence; tokens separated by spaces), word vectors `*.npz`
+(arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), and `enwiki_vocab_min200.txt` (one word
+and its count per line, for SIF). `--vectors FILE` adds word vectors in any format that `load_word_vectors` reads. The
+installed 50-d vectors are always measured. The script writes Markdown tables and PNG figures.
 """
 
 import argparse
@@ -30,7 +30,8 @@ from sklearn_mcsg import (
 from sklearn_mcsg._word_table import open_table
 
 JOBS = 2
-# Spearman correlations x 10^4 that the authors' code lists for GloVe 840B, sub-task by sub-task
+TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}
+# Spearman correlations x 10^4 for GloVe 840B, by sub-task, as listed in the authors' code
 TASKS = (
     "STS12.MSRpar STS12.MSRvid STS12.SMTeuroparl STS12.OnWN STS12.SMTnews STS13.FNWN STS13.headlines STS13.OnWN "
     "STS14.deft-forum STS14.deft-news STS14.headlines STS14.images STS14.OnWN STS14.tweet-news STS15.answers-forums "
@@ -53,7 +54,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Task:
-    """One sub-task's pairs of sentences and how similar people found them."""
+    """Sentence pairs of one sub-task, with human ratings of their similarity."""
 
     name: str
     gold: np.ndarray
@@ -67,12 +68,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Word vectors in order of frequency, or with the words' frequencies."""
+    """Word vectors, sorted by frequency or with word frequencies."""
 
     name: str
     table: tuple
-    zipf: object  # frequencies as EmbeddingVectorizer takes them
-    published: bool = False  # whether the paper's figures are for these
+    zipf: object  # parameter `frequencies` of EmbeddingVectorizer
+    published: bool = False  # whether the paper has results for these vectors
 
 
 def read_tasks(folder):
@@ -82,7 +83,7 @@ def read_tasks(folder):
         gold, left, right = zip(*lines, strict=True)
         tasks.append(Task(path.stem, np.array(gold, float), list(left), list(right)))
     if not tasks:
-        raise SystemExit(f"{folder} holds no STS*.tsv: see the head of benchmarks/paper.py for the layout.")
+        raise SystemExit(f"No STS*.tsv files in {folder}: see the docstring of benchmarks/paper.py for the layout.")
     return tasks
 
 
@@ -93,7 +94,9 @@ def read_vectors(data, files):
         if "rank" in arrays:
             p = 1 / ((arrays["rank"] + 2.7) * np.log(400_000))
             zipf = dict(zip(arrays["words"].tolist(), p.tolist(), strict=True))
-        yield Vectors(path.stem, (arrays["words"].tolist(), arrays["vectors"]), zipf, "840B" in path.stem)
+        yield Vectors(
+            TITLES.get(path.stem, path.stem), (arrays["words"].tolist(), arrays["vectors"]), zipf, "840B" in path.stem
+        )
     for path in files:
         yield Vectors(path.stem, load_word_vectors(path), "zipf")
     yield Vectors("GloVe 6B 50d, installed", "glove-6b-50d", "zipf")
@@ -105,7 +108,7 @@ def read_counts(path):
 
 
 class Reader:
-    """Turns the sentences of tasks into groups under a recipe; a sentence of unknown words is a full stop."""
+    """Turn sentences into groups by a recipe; a sentence without known words becomes a full stop."""
 
     def __init__(self, vectors, counts):
         self.vectors, self.counts = vectors, counts
@@ -131,7 +134,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class System:
-    """A similarity, the recipe of its groups, and what it is fitted on: nothing, the task, or other years."""
+    """A similarity, the recipe for its groups, and the texts it is fitted on: none, the task's, or other years'."""
 
     estimator: object
     recipe: str
@@ -182,7 +185,7 @@ def systems(wmd):
 
 
 def correlation(x, y):
-    """Spearman's, along the last axis; 0 where there is no order."""
+    """Spearman correlation along the last axis; 0 if all values are tied."""
     x, y = (rankdata(v, axis=-1) for v in (x, y))
     x, y = (v - v.mean(axis=-1, keepdims=True) for v in (x, y))
     norm = np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1))
@@ -190,14 +193,14 @@ def correlation(x, y):
 
 
 def bootstrap(scores, gold, resamples, seed):
-    """Correlations of all systems with the gold standard over the same resamples of the pairs."""
+    """Correlations of all systems with the gold standard, on the same resamples of the pairs."""
     rng = np.random.default_rng(seed)
     chosen = rng.integers(0, len(gold), (resamples, len(gold)))
     return np.stack([correlation(scores[:, rows], gold[rows]) for rows in chosen])
 
 
 def mmd_test(x, y, n_permutations=1000, seed=0):
-    """Unbiased squared maximum mean discrepancy of two samples, Gaussian kernel of width 1, and its permutation p."""
+    """Unbiased squared maximum mean discrepancy of two samples (Gaussian kernel of width 1), and permutation p."""
     pooled = np.concatenate([x, y])
     kernel = np.exp(-((pooled[:, None] - pooled) ** 2))
     rng = np.random.default_rng(seed)
@@ -216,13 +219,13 @@ def mmd_test(x, y, n_permutations=1000, seed=0):
 
 @dataclass
 class Result:
-    """Correlations of every system with every task, and their bootstrap."""
+    """Correlations of every system on every task, and their bootstrap resamples."""
 
     tasks: list
     names: list
     rho: np.ndarray  # (systems, tasks)
     resampled: np.ndarray  # (resamples, systems, tasks)
-    information: dict  # mean AIC of diag and spherical, by task
+    information: dict  # mean AIC of diag and spherical for each task
 
     def weights(self, year=None):
         return np.array([len(t.gold) * (year is None or t.year == year) for t in self.tasks], float)
@@ -256,7 +259,7 @@ def run(vectors, tasks, counts, resamples, wmd):
 
 
 def running_times(vectors, tasks, counts, wmd):
-    """Seconds for all pairs from looked-up vectors to similarities, as the paper reports them."""
+    """Seconds to compute the similarities of all pairs from looked-up vectors, as the paper reports them."""
     reader = Reader(vectors, counts)
     seconds = {}
     for name, system in systems(wmd).items():
@@ -278,7 +281,7 @@ def running_times(vectors, tasks, counts, wmd):
 
 
 def threshold_table(vectors, tasks, counts):
-    """How often held-out pairs are called similar: random ones, and those that people find equivalent."""
+    """Share of held-out pairs called similar, for random pairs and for pairs rated as equivalent."""
     reader = Reader(vectors, counts)
     rng = np.random.default_rng(0)
     left, right = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
@@ -290,7 +293,7 @@ def threshold_table(vectors, tasks, counts):
     groups = reader("recipe", seen + left + right)
     one, other = groups[len(seen) : len(seen) + len(left)], groups[len(seen) + len(left) :]
     shuffled = other[rng.permutation(len(other))]
-    lines = ["| output | level | random pairs | shortest quarter | longest quarter | gold 4 and more |"]
+    lines = ["| output | level | random pairs | shortest quarter | longest quarter | gold score of 4 or more |"]
     lines.append("|---|--:|--:|--:|--:|--:|")
     size = one.sizes + shuffled.sizes
     short, long = size <= np.quantile(size, 0.25), size >= np.quantile(size, 0.75)
@@ -305,7 +308,7 @@ def threshold_table(vectors, tasks, counts):
 
 
 def published(name, tasks):
-    """The paper's correlations, sub-task by sub-task, where its authors list them."""
+    """Correlations by sub-task, as listed in the authors' code, or NaN."""
     by_task = dict(zip(TASKS.split(), PUBLISHED.get(name, "").split(), strict=False))
     return np.array([int(by_task[t.name]) / 1e4 if t.name in by_task else np.nan for t in tasks])
 
@@ -332,7 +335,7 @@ def score_table(result, names, beside):
 
 def information_table(result):
     years = sorted({t.year for t in result.tasks})
-    lines = ["| mean AIC a sentence | " + " | ".join(years) + " |", "|---|" + "--:|" * len(years)]
+    lines = ["| mean AIC per sentence | " + " | ".join(years) + " |", "|---|" + "--:|" * len(years)]
     for column, name in enumerate(("Diag", "Spherical")):
         values = np.array([result.information[t.name][column] for t in result.tasks])
         cells = [f"{np.average(values, weights=result.weights(year)):,.0f}" for year in years]
@@ -341,9 +344,9 @@ def information_table(result):
 
 
 def significance_table(result, names):
-    """Differences to Diag+AIC with paired bootstrap intervals."""
+    """Differences from Diag+AIC with paired bootstrap intervals."""
     names = [n for n in names if n in result.names]
-    lines = ["| against Diag+AIC | difference | 95 % interval | differs |", "|---|--:|--:|---|"]
+    lines = ["| system | difference from Diag+AIC | 95 % interval | significant |", "|---|--:|--:|---|"]
     for name in names:
         if name != "Diag+AIC":
             low, high = result.interval(name, than="Diag+AIC")
@@ -353,20 +356,20 @@ def significance_table(result, names):
 
 
 def mmd_list(result):
-    """The paper's own test: which systems' correlations over the sub-tasks come from different distributions."""
+    """Test of the paper: which pairs of systems differ in the distribution of their sub-task correlations."""
     rows = {name: result.rho[result.names.index(name)] for name in TESTED if name in result.names}
     tested = [(a, b, mmd_test(rows[a], rows[b])[1]) for a, b in combinations(rows, 2)]
     differ = [f"- {a} and {b}: p = {p:.3f}" for a, b, p in tested if p < 0.05] or ["- none"]
     head = (
-        f"MMD permutation test over the {len(result.tasks)} sub-task correlations, as in the paper. Of {len(tested)} "
-        f"pairs of systems, those that differ at the level 0.05:"
+        f"MMD permutation test on the {len(result.tasks)} sub-task correlations, as in the paper. Of {len(tested)} "
+        f"pairs of systems, these differ at level 0.05:"
     )
     return "\n".join([head, "", *differ])
 
 
 def orderings(result):
-    """Whether the order of systems in the paper is found again."""
-    lines = ["| the paper finds | here | |", "|---|---|---|"]
+    """Compare the ranking of systems with that of the paper."""
+    lines = ["| result of the paper | measured here | |", "|---|---|---|"]
     for better, worse, years in ORDERINGS:
         for year in years or [None]:
             pair = [result.average(name, year) for name in (better, worse) if name in result.names]
@@ -386,12 +389,12 @@ def time_table(seconds):
 
 
 SECTIONS = {
-    "vMF and TIC against the diagonal model and AIC": ["vMF+TIC", "Diag+AIC"],
-    "Online: nothing learnt from the sentences": ["Diag+AIC", "SIF", "MWV", "WMD"],
-    "Offline: SIF's component learnt from each sub-task": ["Diag+AIC", "SIF+PCA"],
+    "vMF with TIC and diagonal model with AIC": ["vMF+TIC", "Diag+AIC"],
+    "Online systems: nothing learnt from the sentences": ["Diag+AIC", "SIF", "MWV", "WMD"],
+    "Offline systems: SIF component learnt from each sub-task": ["Diag+AIC", "SIF+PCA"],
     "Criteria": ["Diag+AIC", "Diag+Bayes", "Diag+BIC"],
-    "Spherical against diagonal": ["Spherical+AIC", "Diag+AIC"],
-    "TIC against AIC": ["vMF+AIC", "vMF+TIC", "Diag+AIC", "Diag+TIC"],
+    "Spherical and diagonal models": ["Spherical+AIC", "Diag+AIC"],
+    "TIC and AIC": ["vMF+AIC", "vMF+TIC", "Diag+AIC", "Diag+TIC"],
     "Beyond the paper": [
         "Diag+AIC, Zipf",
         "Diag+AIC, norm",
@@ -414,12 +417,12 @@ ORDERINGS = [  # better, worse, years
     ("Diag+AIC", "Diag+BIC", ("STS12", "STS16")),
     ("Diag+AIC", "Diag+Bayes", ("STS12", "STS16")),
 ]
-NOTES = """Spearman's correlation with the gold standard, by year and over all, each sub-task weighted by its pairs;
-in brackets what the authors' code lists for the full GloVe 840B, where it does (the paper's text gives 0.656 for the
-average of Diag+AIC). Intervals: bootstrap of the pairs,
-the same for all systems. Tokens by `str.split`. The paper's systems: raw vectors, unweighted, padded with ".";
-SIF with the Wikipedia frequencies. "Offline" systems, "prior" and "Bayes" are fitted on each sub-task's sentences,
-"online" `centered` on 200 sentences of other years."""
+NOTES = """The tables show Spearman's correlation with the gold standard, by year and on average,
+with sub-tasks weighted by their number of pairs. Values in brackets are those listed in the authors' code for the
+full GloVe 840B (the text of the paper gives 0.656 for the average of Diag+AIC). Intervals are bootstrapped over the
+pairs, with the same resamples for all systems. Tokens are split by `str.split`. The systems of the paper use raw,
+unweighted vectors padded with "."; SIF uses Wikipedia frequencies. "Offline", "prior" and "Bayes" systems are fitted on
+the sentences of each sub-task, the "online" `centered` system on 200 sentences of other years."""
 
 
 def report(vectors, result):
@@ -430,7 +433,7 @@ def report(vectors, result):
         if title.startswith("Spherical"):
             parts.append(information_table(result))
     every = dict.fromkeys(name for names in SECTIONS.values() for name in names)
-    parts += [f"### The order of systems\n\n{orderings(result)}"]
+    parts += [f"### Ranking of systems\n\n{orderings(result)}"]
     parts += [f"### Significance\n\n{significance_table(result, every)}", mmd_list(result)]
     return "\n\n".join(parts)
 
@@ -438,15 +441,15 @@ def report(vectors, result):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with sentences, vectors and counts")
-    parser.add_argument("--vectors", type=Path, action="append", default=[], help="further word vectors")
-    parser.add_argument("--to", type=Path, default=Path("doc/paper"), help="where to write .md and .png")
-    parser.add_argument("--resamples", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument("--no-wmd", action="store_true", help="leave out optimal transport")
+    parser.add_argument("--vectors", type=Path, action="append", default=[], help="file of additional word vectors")
+    parser.add_argument("--to", type=Path, default=Path("doc/paper"), help="path of .md and .png, without suffix")
+    parser.add_argument("--resamples", type=int, default=1000, help="number of bootstrap resamples")
+    parser.add_argument("--no-wmd", action="store_true", help="leave out the word mover's distance")
     options = parser.parse_args(arguments)
     tasks = read_tasks(options.data / "sts")
     counts = read_counts(options.data / "enwiki_vocab_min200.txt")
     n_pairs = sum(len(t.gold) for t in tasks)
-    parts = [f"# The paper's tables, measured again\n\n{len(tasks)} sub-tasks, {n_pairs:,} pairs. {NOTES}"]
+    parts = [f"# The tables of the paper, reproduced\n\n{len(tasks)} sub-tasks, {n_pairs:,} pairs. {NOTES}"]
     timing = ""
     for vectors in read_vectors(options.data, options.vectors):
         print(f"{vectors.name} ...", flush=True)
@@ -455,9 +458,10 @@ def main(arguments=None):
         if not timing:
             shares = threshold_table(vectors, tasks, counts)
             timing = (
-                f"## Thresholds\n\nShare of pairs that `similar` calls similar, {vectors.name}: calibrated on "
-                f"sentences of one half of the pairs, asked about the other half.\n\n{shares}\n\n"
-                f"## Running times\n\n{vectors.name}, {n_pairs:,} pairs, vectors looked up, {JOBS} cores.\n\n"
+                f"## Thresholds\n\n{vectors.name}: share of pairs that `similar` calls similar. Calibrated on the "
+                f"sentences of half of the pairs and tested on the other half.\n\n{shares}\n\n"
+                f"## Running times\n\n{vectors.name}: {n_pairs:,} pairs on {JOBS} cores, excluding the lookup of "
+                f"vectors.\n\n"
                 f"{time_table(running_times(vectors, tasks, counts, wmd))}"
             )
     options.to.parent.mkdir(parents=True, exist_ok=True)
@@ -465,7 +469,7 @@ def main(arguments=None):
     name = options.to.name
     parts += [
         timing,
-        "## The TIC penalty when the model is true\n\nMean and standard deviation over 40 groups.",
+        "## TIC penalty if the model is true\n\nMean and standard deviation over 40 groups.",
         f"![Standard normal]({name}_normal.png)\n\n![Uniform on the sphere]({name}_sphere.png)",
         "Written by `make paper`.",
     ]

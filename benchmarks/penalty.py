@@ -1,4 +1,4 @@
-"""Figures of the TIC penalty against the size of a group, when the model is true."""
+"""Figures of the TIC penalty against the group size, if the model is true."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from sklearn_mcsg import ModelComparisonSimilarity
 
 
 def penalty_figure(path, likelihoods, sample, title, d=10, repeats=40):
-    """TIC penalty against sample size when the model is true: it tends to the number of parameters."""
+    """Plot the TIC penalty against the sample size. If the model is true, it approaches the number of parameters."""
     import matplotlib
 
     matplotlib.use("Agg")

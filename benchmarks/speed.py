@@ -1,7 +1,7 @@
-"""All pairs of groups against what users would pick instead, in one run.
+"""Time to compare all pairs of groups, for this library and its alternatives, in one run.
 
-Every figure is a ratio to scikit-learn's `cosine_similarity` of the group means, measured beside it: absolute times say
-more about the machine than about the code. Writes a Markdown table and a plot.
+Times are relative to scikit-learn's `cosine_similarity` of the group means, measured in the same run: absolute times
+say more about the machine than about the code. The script writes a Markdown table and a plot.
 
     python benchmarks/speed.py [--quick] [--to doc/speed]
 """
@@ -32,7 +32,7 @@ JOBS = 2
 
 @dataclass
 class Measurement:
-    """What one method took for one set of groups."""
+    """Time and memory of one method on one set of groups."""
 
     method: str
     n_groups: int
@@ -40,12 +40,12 @@ class Measurement:
     dtype: str
     seconds: float
     n_pairs: int  # distinct pairs computed
-    cosine: float  # seconds of the cosine in the same round, for all pairs of the same groups
-    peak: float = float("nan")  # MiB beyond the output
+    cosine: float  # seconds of the cosine for all pairs of the same groups, in the same round
+    peak: float = float("nan")  # peak MiB, without the output
 
     @property
     def ratio(self):
-        """Times the cosine, for all pairs of as many groups."""
+        """Time for all pairs of the groups, relative to the cosine."""
         return self.seconds / self.n_pairs * (self.n_groups**2 / 2) / self.cosine
 
 
@@ -70,7 +70,7 @@ def best(function, repeats):
 
 
 def peak_beyond_output(function):
-    """MiB allocated at most, less the result."""
+    """Peak memory in MiB, without the result."""
     tracemalloc.start()
     result = function()
     _, peak = tracemalloc.get_traced_memory()
@@ -79,14 +79,14 @@ def peak_beyond_output(function):
 
 
 def fitted_pairs(groups, likelihood, criterion, n_jobs=JOBS):
-    """All pairs of fitted groups, without the statistics: what a corpus costs once it is read."""
+    """Return a function that compares all pairs of fitted groups; computing the statistics is not timed."""
     model = ModelComparisonSimilarity(likelihood, criterion, n_jobs=n_jobs).fit(groups)
     comparison, side = model._active(), model._fitted_side("similarity")
     return lambda: comparison.all_pairs(side, None, "similarity", groups.output_dtype)
 
 
 def blocked_numpy(groups):
-    """The diagonal AIC's formula in NumPy, by blocks of rows that stay in cache, over the upper triangle."""
+    """Diagonal AIC in NumPy over the upper triangle, in blocks of rows that fit into the cache."""
     vectors = groups.rows()
     n = groups.totals
     mean = groups.sum(vectors) / n[:, None]
@@ -102,7 +102,7 @@ def blocked_numpy(groups):
 
 
 def per_pair_loop(groups, pairs):
-    """As the paper's code does it: concatenate, fit, score."""
+    """Concatenate, fit and score each pair, as the code of the paper does."""
 
     def aic(x):
         variance = x.var(axis=0) + 1e-6
@@ -112,7 +112,7 @@ def per_pair_loop(groups, pairs):
 
 
 def word_movers_distance(groups, pairs):
-    """POT's exact optimal transport between the vectors."""
+    """Exact optimal transport between the vectors, by POT."""
     import ot
 
     return [
@@ -121,7 +121,7 @@ def word_movers_distance(groups, pairs):
 
 
 def max_sim(groups):
-    """Late interaction: the mean over one group's vectors of the best cosine in the other; one matrix product."""
+    """Late interaction: best cosine in the other group, averaged over the vectors of one group, by matrix products."""
     vectors = groups.rows()
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     result = np.empty((len(groups), len(groups)))
@@ -137,7 +137,7 @@ def random_pairs(n_groups, count):
 
 
 def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
-    """Run methods and the cosine, round by round, on the same groups."""
+    """Time each method and the cosine, in turn, on the same groups."""
     groups = make_groups(n_groups, n_features, dtype)
     means = group_means(groups)
     every = n_groups**2 / 2
@@ -168,7 +168,7 @@ def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
 
 
 def million_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
-    """Fit texts on a shared table, whose vectors never exist side by side; a sentence of what it took."""
+    """Fit texts that share a table of vectors, without copying them; return a sentence on time and memory."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(vocabulary, n_features)).astype(np.float32)
     indices = rng.integers(0, vocabulary, n_texts * n_words, dtype=np.int32)
@@ -182,14 +182,14 @@ def million_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
     statistics, vectors = (8 * n_texts * width / 2**20 for width in (2 * n_features + 1, n_words * n_features / 2))
     peak /= 2**20
     return (
-        f"`fit` of {n_texts:,} texts of {n_words} words on a shared table, {n_features} features: {seconds:.1f} s and "
-        f"{peak:,.0f} MiB at most, of which the statistics are {statistics:,.0f}. The vectors in float32 would "
-        f"be {vectors:,.0f}."
+        f"`fit` on {n_texts:,} texts of {n_words} words, with a shared table of {n_features} features, takes "
+        f"{seconds:.1f} s and at most {peak:,.0f} MiB, including {statistics:,.0f} MiB for the statistics. The vectors "
+        f"in float32 would take {vectors:,.0f} MiB."
     )
 
 
 def reading_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
-    """Turn texts into weighted groups; a sentence of how many tokens a second."""
+    """Turn texts into weighted groups; return a sentence on the number of tokens per second."""
     rng = np.random.default_rng(0)
     words = ["the", *(f"w{i}" for i in range(1, vocabulary))]
     ranks = np.minimum(rng.zipf(1.3, size=(n_texts, n_words)) - 1, vocabulary - 1)
@@ -200,13 +200,13 @@ def reading_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
         vectorizer = EmbeddingVectorizer(vectors, tokenizer=tokenizer).fit(texts[:10])
         speeds.append(n_texts * n_words / best(lambda v=vectorizer: v.transform(texts), 3) / 1e6)
     return (
-        f"`EmbeddingVectorizer` turns {speeds[0]:.1f} million tokens a second into weighted groups with `str.split`, "
+        f"`EmbeddingVectorizer` turns {speeds[0]:.1f} million tokens per second into weighted groups with `str.split`, "
         f"and {speeds[1]:.1f} million with its own tokenizer, on one core."
     )
 
 
 def retrieval(n_groups, n_queries, n_features=50):
-    """Nearest neighbours in an index; a sentence of what many queries take, and of one query beside the cosine."""
+    """Search an index; return a sentence on many queries, and on one query relative to the cosine."""
     groups = make_groups(n_groups, n_features, np.float64)
     index = GroupNeighbors(n_neighbors=10, n_jobs=JOBS).fit(groups)
     index.kneighbors(groups[:1])
@@ -220,14 +220,14 @@ def retrieval(n_groups, n_queries, n_features=50):
     one = best(lambda: index.kneighbors(groups[:1]), 5)
     cosine = best(lambda: np.argpartition(-cosine_similarity(means[:1], means), 10), 5)
     return (
-        f"`GroupNeighbors` on {n_groups:,} groups, {n_features} features: {n_queries:,} queries in {seconds:.1f} s and "
-        f"{peak / 2**20:,.0f} MiB beyond the index. One query takes {1000 * one:.0f} ms, {one / cosine:.1f} times the "
-        f"cosine of the means by brute force."
+        f"`GroupNeighbors` on {n_groups:,} groups with {n_features} features answers {n_queries:,} queries in "
+        f"{seconds:.1f} s and {peak / 2**20:,.0f} MiB in addition to the index. One query takes {1000 * one:.0f} ms, "
+        f"{one / cosine:.1f} times as long as a brute-force search by the cosine of the means."
     )
 
 
 def clustering(n_groups, n_features=50, n_clusters=20):
-    """Pooled linkage of planted clusters; a sentence of what it took and found."""
+    """Pooled linkage of simulated clusters; return a sentence on time, memory and the number found."""
     rng = np.random.default_rng(0)
     sizes, truth = rng.integers(3, 21, n_groups), rng.integers(n_clusters, size=n_groups)
     centres = 2 * rng.normal(size=(n_clusters, n_features))
@@ -239,13 +239,13 @@ def clustering(n_groups, n_features=50, n_clusters=20):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return (
-        f"`ModelComparisonClustering` merges {n_groups:,} groups, {n_features} features, in "
+        f"`ModelComparisonClustering` merges {n_groups:,} groups with {n_features} features in "
         f"{time.perf_counter() - start:.0f} s and {peak / 2**20:,.0f} MiB, and finds {found} of {n_clusters} clusters."
     )
 
 
 def growth_exponent(results):
-    """Slope of log time against log number of groups, over the larger half, where fixed costs no longer show."""
+    """Slope of log time against log number of groups, over the larger sizes, where fixed costs are negligible."""
     results = results[len(results) // 2 :] if len(results) > 2 else results
     n = np.log([r.n_groups for r in results])
     return np.polyfit(n, np.log([r.seconds for r in results]), 1)[0]
@@ -276,7 +276,7 @@ def _installed(package):
 
 def table(results):
     lines = [
-        "| all pairs | groups | features | precision | times cosine | pairs a second | MiB beyond the output |",
+        "| method | groups | features | precision | time relative to cosine | pairs per second | extra MiB |",
         "|---|--:|--:|---|--:|--:|--:|",
     ]
     for r in results:
@@ -307,7 +307,7 @@ def plot(by_size, path):
 
 
 def measure_all(quick):
-    """Measurements of the main table and by size, and sentences about the rest."""
+    """Measurements for the main table, measurements by size, and sentences on the other tasks."""
     base = 600 if quick else 4000
     peers = ["blocked NumPy, diag AIC", "per-pair loop, diag AIC", "MaxSim, late interaction"]
     peers += ["exact optimal transport (POT)"] if _installed("pot") else []
@@ -324,7 +324,7 @@ def measure_all(quick):
     main_results = measure(base, 300, np.float64, combinations + peers, memory=True)
     print("float32")
     main_results += measure(base, 300, np.float32, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")], memory=True)
-    print("slower models, an eighth of the groups")
+    print("slower models, on an eighth of the groups")
     slow = [("spherical", "tic"), ("vmf", "tic"), ("full", "aic")]
     main_results += measure(base // 8, 300, np.float64, slow, repeats=1)
     print("other dimensions")
@@ -351,7 +351,7 @@ def measure_all(quick):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
-    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="where to write .md and .png")
+    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="path of .md and .png, without suffix")
     options = parser.parse_args(arguments)
     main_results, by_size, sentences = measure_all(options.quick)
     paragraphs = "\n\n".join(sentences)
@@ -359,8 +359,9 @@ def main(arguments=None):
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
     text = f"""# Speed
 
-All pairs of groups of 3 to 20 vectors, statistics fitted, against `cosine_similarity` of their means in the same run;
-symmetric matrices, of which half is computed. Peers that would take hours are measured on some of the pairs.
+Time to compare all pairs of groups of 3 to 20 vectors, relative to `cosine_similarity` of their means in the same run.
+The statistics are already fitted. Matrices are symmetric, so only half of each is computed. Methods that would take
+hours are measured on a sample of the pairs. Extra MiB is the peak memory without the matrix.
 
 {describe_machine()}
 
@@ -370,11 +371,11 @@ The largest matrices:
 
 {table(largest)}
 
-Growth of the time with the number of groups, as an exponent (2 is quadratic): {growth}.
+Growth exponent of the time with the number of groups (2 is quadratic): {growth}.
 
 {paragraphs}
 
-![Seconds against the number of groups](speed.png)
+![Seconds by number of groups](speed.png)
 
 Written by `make bench`.
 """

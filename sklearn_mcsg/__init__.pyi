@@ -1,10 +1,13 @@
 from . import (
+    base,
     baselines,
+    calibration,
     cli,
     clustering,
     criteria,
     datasets,
     duplicates,
+    engine,
     explanation,
     groups,
     likelihoods,
@@ -13,17 +16,19 @@ from . import (
     priors,
     report,
     similarity,
-    summary,
+    storage,
     text,
 )
+from ._estimator import ComparesGroups
+from ._validation import validate_groups
 from ._version import __version__
-from ._word_vectors import load_word_vectors
+from .base import GroupSimilarity
 from .baselines import SIF, MeanVector, WordMoversDistance
-from .clustering import ModelComparisonClustering
+from .clustering import ModelComparisonClustering, choose_n_clusters
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .duplicates import find_duplicates
 from .explanation import Explanation, explain_texts
-from .groups import Groups, validate_groups
+from .groups import Groups
 from .likelihoods import (
     LIKELIHOODS,
     DiagonalGaussian,
@@ -34,11 +39,12 @@ from .likelihoods import (
     Statistics,
     VonMisesFisher,
 )
-from .neighbors import GroupNeighbors
-from .pairs import PairSimilarity
+from .neighbors import GroupNeighbors, update_index
+from .pairs import PairSimilarity, spearman_interval
 from .priors import NormalGamma, NormalWishart
+from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
-from .text import EmbeddingVectorizer, make_text_similarity
+from .text import EmbeddingVectorizer, load_word_vectors, make_text_similarity, summarize_clusters
 
 __all__ = [
     "AIC",
@@ -48,6 +54,7 @@ __all__ = [
     "SIF",
     "TIC",
     "BayesFactor",
+    "ComparesGroups",
     "Criterion",
     "DiagonalGaussian",
     "EmbeddingVectorizer",
@@ -55,6 +62,7 @@ __all__ = [
     "Fit",
     "FullGaussian",
     "GroupNeighbors",
+    "GroupSimilarity",
     "Groups",
     "Likelihood",
     "MeanVector",
@@ -68,12 +76,17 @@ __all__ = [
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
+    "base",
     "baselines",
+    "calibration",
+    "choose_n_clusters",
     "cli",
+    "cluster_report",
     "clustering",
     "criteria",
     "datasets",
     "duplicates",
+    "engine",
     "explain_texts",
     "explanation",
     "find_duplicates",
@@ -87,7 +100,10 @@ __all__ = [
     "priors",
     "report",
     "similarity",
-    "summary",
+    "spearman_interval",
+    "storage",
+    "summarize_clusters",
     "text",
+    "update_index",
     "validate_groups",
 ]

@@ -1,4 +1,4 @@
-"""Checks of the arrays that groups are made of, and of numbers; every message says what was wrong and what to do."""
+"""Checks of arrays and numbers. Every message says what was wrong and what to do."""
 
 from __future__ import annotations
 
@@ -75,6 +75,31 @@ def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
     return offsets
 
 
+def check_weights(weights: Any, offsets: np.ndarray) -> np.ndarray:
+    """One finite, non-negative weight for each row."""
+    weights = check_numeric(np.asarray(weights), "weights").astype(np.float64, copy=False)
+    if weights.shape != (offsets[-1],):
+        raise ValueError(f"weights must hold one number per vector, shape ({offsets[-1]},), got shape {weights.shape}.")
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        group = int(np.searchsorted(offsets, row, side="right")) - 1
+        raise ValueError(f"Group {group} has weight {weights[row]}: weights must be finite and non-negative.")
+    return weights
+
+
+def check_labels(labels: Any, n_rows: int) -> np.ndarray:
+    """One label for each row, as an array of objects."""
+    if isinstance(labels, str | bytes):
+        raise TypeError("labels must be a list with one label per vector, got a string.")
+    given = list(labels)
+    if len(given) != n_rows:
+        raise ValueError(f"labels must hold one label per vector, {n_rows} in all, got {len(given)}.")
+    array = np.empty(n_rows, dtype=object)
+    array[:] = given
+    return array
+
+
 def check_number(value: Any, name: str) -> None:
     """Raise unless a value is a number."""
     if not isinstance(value, Real) or value != value:
@@ -85,3 +110,9 @@ def check_positive_integer(value: Any, name: str) -> None:
     """Raise unless a value is an integer from 1 on."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+
+
+def check_share(value: Any, name: str) -> None:
+    """Raise unless a value lies between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")

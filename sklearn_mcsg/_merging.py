@@ -1,8 +1,8 @@
 """Clusters that merge: statistics, criteria and most similar partners as pairs of clusters become one.
 
-The merged cluster is fitted again, so its similarity to the others is that of their unions, exactly. It is not bounded
-by the similarities of its parts, and the shortcut of reciprocal nearest neighbours does not hold. The generic algorithm
-of Muellner (2011) does: every cluster keeps its best partner, a merger costs one row of new comparisons, and a cluster
+A merged cluster is fitted again, so its similarity to the others is exactly that of their unions. It is not bounded by
+the similarities of its parts, so reciprocal nearest neighbours cannot be merged out of order. The generic algorithm of
+Muellner (2011) applies: every cluster keeps its best partner, a merge costs one row of new comparisons, and a cluster
 that has lost its partner looks for another only when its old similarity, an upper bound, is the largest of all.
 """
 
@@ -14,22 +14,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._pairwise import Comparison, Side, compiled_precision, progress, raise_not_finite, similarity
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.comparison import Comparison, NotFiniteError, Prepared, raise_not_finite
+from sklearn_mcsg.engine.dispatch import choose_fitter
+from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit
 
+_SIMILARITY = OUTPUTS["similarity"]
 _CHUNK_BYTES = 2**26  # of the matrix of all pairs at a time
 _SEARCHES = 16  # clusters that look for a partner at once: preparing the other side costs more than the rows
 _FREE_SEARCHES = 3  # beside a merged cluster: compiled code computes four rows at a time
 _KEPT = 0.9  # share of living slots, below which the others are dropped
-
-
-def join(groups: Groups, labels: np.ndarray, n_labels: int) -> Groups:
-    """Unite the groups of each label; those of no group are empty."""
-    picked = groups[np.argsort(labels, kind="stable")]
-    sizes = np.bincount(labels, weights=groups.sizes, minlength=n_labels).astype(int)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return Groups(picked.vectors, offsets, indices=picked.indices, weights=picked.weights)
 
 
 def pseudo_likelihood(comparison: Comparison) -> float:
@@ -40,14 +37,14 @@ def pseudo_likelihood(comparison: Comparison) -> float:
         return 2 * float(comparison.criterion.goodness(Fit(comparison.likelihood, comparison.pseudo))[0])
 
 
-def cluster_side(comparison: Comparison, statistics: Any) -> Side:
+def prepare_clusters(comparison: Comparison, statistics: Any) -> Prepared:
     """Clusters to be compared with others by `Comparison.all_pairs`, as the right side.
 
     Each model has the pseudo-vectors of a prior once: those of a pair's union come with the left side. Their own
-    likelihood is no evidence and is taken off, or similarities would depend on the unit of the vectors.
+    likelihood is not evidence and is subtracted; otherwise similarities would depend on the unit of the vectors.
     """
-    alone = comparison.side(statistics, "similarity").alone + pseudo_likelihood(comparison)
-    return Side(statistics, statistics.n, alone)
+    information = comparison.prepare(statistics, _SIMILARITY).information + pseudo_likelihood(comparison)
+    return Prepared(statistics, statistics.n, information)
 
 
 class Clusters:
@@ -55,37 +52,37 @@ class Clusters:
 
     Attributes
     ----------
-    side : Side
+    prepared : Prepared
         Statistics, without pseudo-vectors, and criterion of the cluster in each slot.
     owner : ndarray of shape (n_groups,)
         The slot of each group.
     """
 
     def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
-        self.comparison = comparison
+        self.comparison = replace(comparison, n_jobs=1, verbose=0)
         self.groups = groups
         self.pseudo_likelihood = pseudo_likelihood(comparison)
         everything = np.arange(len(statistics))
         self.owner = everything.copy()
-        self.side = cluster_side(comparison, statistics[everything])  # a copy to write into
+        self.prepared = prepare_clusters(comparison, statistics[everything])  # a copy to write into
         values = (getattr(statistics, field.name) for field in fields(statistics))
         self.keeps_vectors = any(isinstance(value, tuple | Groups) and len(value) > 0 for value in values)
 
     def unite(self, i: int, j: int) -> float:
         """Merge the cluster in slot `j` into that in slot `i`, and return their similarity."""
-        statistics, alone = self.side.statistics, self.side.alone
+        statistics, information = self.prepared.statistics, self.prepared.information
         if self.keeps_vectors:
             members = self.groups[(self.owner == i) | (self.owner == j)]
-            union = self.comparison.statistics(join(members, np.zeros(len(members), dtype=int), 1))
+            union = self.comparison.statistics(members.united(np.zeros(len(members), dtype=int), 1))
         else:
             union = self.comparison.likelihood.pool(statistics[[i]], statistics[[j]])
             for field in fields(union):
                 if isinstance(value := getattr(union, field.name), np.ndarray):
                     getattr(statistics, field.name)[i] = value[0]
         self.owner[self.owner == j] = i
-        information = self.comparison.side(union, "similarity").alone[0] + self.pseudo_likelihood
-        gain = alone[i] + alone[j] - information
-        alone[i] = information
+        merged = self.comparison.prepare(union, _SIMILARITY).information[0] + self.pseudo_likelihood
+        gain = information[i] + information[j] - merged
+        information[i] = merged
         return float(gain)
 
 
@@ -109,12 +106,13 @@ class MergingClusters(Clusters):
     def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
         super().__init__(comparison, groups, statistics)
         n = len(statistics)
-        self.precision = compiled_precision(comparison.likelihood, statistics, statistics, np.dtype(np.float64))
+        self.fitter = choose_fitter(comparison.likelihood, statistics, statistics)
         self.alive, self.orphaned = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         self.value, self.partner, self.nodes = np.empty(n), np.empty(n, dtype=int), np.arange(n)
-        left = comparison.side(statistics, "similarity")
-        for batch in gen_batches(n, max(1, _CHUNK_BYTES // (8 * n))):
-            self._choose(np.arange(n)[batch], comparison.all_pairs(left[batch], self.side, "similarity"))
+        left = comparison.prepare(statistics, _SIMILARITY)
+        for batch in gen_batches(n, count_within(8 * n, _CHUNK_BYTES)):
+            rows = comparison.all_pairs(left[batch], self.prepared, _SIMILARITY, fitter=self.fitter)
+            self._choose(np.arange(n)[batch], rows)
 
     def most_similar(self) -> tuple[int, int]:
         """The slots of the two most similar clusters, the first ones among equals."""
@@ -128,8 +126,8 @@ class MergingClusters(Clusters):
         """Merge slot `j` into slot `i`, bring all partners up to date, and return the similarity of the two."""
         gain = self.unite(i, j)
         if self.keeps_vectors:
-            statistics = self.comparison.statistics(join(self.groups, self.owner, len(self.alive)))
-            self.side = Side(statistics, statistics.n, self.side.alone)
+            statistics = self.comparison.statistics(self.groups.united(self.owner, len(self.alive)))
+            self.prepared = Prepared(statistics, statistics.n, self.prepared.information)
         self.alive[j] = False
         self.value[[i, j]] = -np.inf
         self.orphaned |= (self.partner == i) | (self.partner == j)
@@ -160,30 +158,20 @@ class MergingClusters(Clusters):
 
     def _compare(self, slots: np.ndarray) -> np.ndarray:
         """Similarities of some clusters to those in all slots; minus infinity to empty slots."""
-        comparison, right = self.comparison, self.side
-        statistics = right.statistics[slots]
-        if comparison.pseudo is not None:
-            statistics = comparison.likelihood.pool(statistics, comparison.pseudo[np.zeros(len(slots), dtype=int)])
-        left = Side(statistics, statistics.n, right.alone[slots] - self.pseudo_likelihood)
-        nbytes = comparison.likelihood.pair_nbytes(left.statistics, right.statistics, self.precision)
-        step = max(1, _CHUNK_BYTES // (nbytes * len(left)))
-        result = np.empty((len(left), len(right)))
-        for start in range(0, len(right), step):
-            columns = slice(start, start + step)
-            with np.errstate(all="ignore"):
-                fit = comparison.likelihood.pooled(left.statistics, right.statistics[columns], self.precision)
-                union = comparison.criterion(fit, comparison.penalty_scale).reshape(len(left), -1)
-            result[:, columns] = similarity(union, left.as_column(), right[columns])
-        result[:, ~self.alive] = -np.inf
-        if np.isnan(result).any() or result.max() == np.inf:
+        statistics = self.comparison.with_pseudo(self.prepared.statistics[slots])
+        left = Prepared(statistics, statistics.n, self.prepared.information[slots] - self.pseudo_likelihood)
+        try:
+            result = self.comparison.all_pairs(left, self.prepared, _SIMILARITY, fitter=self.fitter)
+        except NotFiniteError:
             raise_not_finite("The similarity of two clusters")
+        result[:, ~self.alive] = -np.inf
         return result
 
     def _drop_empty_slots(self) -> None:
         alive = self.alive
         moved = np.where(alive, np.cumsum(alive) - 1, -1)
         self.owner, self.partner = moved[self.owner], moved[self.partner][alive]
-        self.side, self.nodes = self.side[alive], self.nodes[alive]
+        self.prepared, self.nodes = self.prepared[alive], self.nodes[alive]
         self.value, self.orphaned = self.value[alive], self.orphaned[alive]
         self.alive = np.ones(len(self.value), dtype=bool)
 
@@ -194,14 +182,14 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[
     Returns
     -------
     children : ndarray of shape (n_groups - 1, 2)
-        The nodes merged: below `n_groups` a group, from there on the cluster of the merger ``node - n_groups``.
+        The nodes merged: below `n_groups` a group, from there on the cluster of the merge ``node - n_groups``.
     similarities : ndarray of shape (n_groups - 1,)
         The similarity of the two.
     """
     n = len(groups)
     children, similarities = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
     clusters = MergingClusters(replace(comparison, verbose=0), groups, statistics)
-    with progress(comparison.verbose, n - 1, "merging", " mergers") as advance:
+    with progress(comparison.verbose, n - 1, "merging", " merges") as advance:
         for t in range(n - 1):
             i, j = clusters.most_similar()
             children[t] = np.sort(clusters.nodes[[i, j]])
@@ -212,7 +200,7 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[
 
 
 def similarities_along(comparison: Comparison, groups: Groups, statistics: Any, children: np.ndarray) -> np.ndarray:
-    """The similarity of the two clusters in each merger of a given order."""
+    """The similarity of the two clusters in each merge of a given order."""
     n = len(groups)
     clusters, slots = Clusters(comparison, groups, statistics), np.arange(2 * n - 1)
     similarities = np.empty(n - 1)

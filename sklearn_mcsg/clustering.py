@@ -1,4 +1,4 @@
-"""Clusters of groups: agglomeration in which every merger is a comparison of models."""
+"""Clusters of groups: agglomeration in which every merge is a comparison of models."""
 
 from __future__ import annotations
 
@@ -10,59 +10,63 @@ from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import ClusterMixin
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._base import OverGroups
-from sklearn_mcsg._merging import cluster_side, join, merge_all, similarities_along
-from sklearn_mcsg._pairwise import rows_per_chunk
+from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg._merging import merge_all, prepare_clusters, similarities_along
+from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.outputs import DISTANCES, OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.storage import register
 
 __all__ = ["ModelComparisonClustering"]
 
 
-class ModelComparisonClustering(ClusterMixin, OverGroups):
+@register
+class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     """Agglomerative clustering of groups of vectors: merge what one model explains better than two.
 
     Every cluster has a model fitted to all vectors of its groups. Each step merges the two clusters of the largest
-    similarity ``IC(A) + IC(B) - IC(A and B together)``, and without `n_clusters` the merging ends where no pair has a
-    positive one: the number of clusters is found, not given.
+    similarity ``IC(A) + IC(B) - IC(A and B together)``. Without `n_clusters`, merging stops when no pair has a positive
+    similarity, which finds the number of clusters.
 
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
         The model of a cluster, as in `ModelComparisonSimilarity`.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        What a model costs, as in `ModelComparisonSimilarity`.
+        The information criterion, as in `ModelComparisonSimilarity`.
     n_clusters : int, default=None
         Number of clusters; ``None`` merges while the similarity is positive, that is while one model is better than
         two.
     linkage : {"pooled", "average"}, default="pooled"
-        What the similarity of two clusters is:
+        How two clusters are compared:
 
-        - ``"pooled"``: that of the models fitted to all their vectors.
-        - ``"average"``: the mean of `output` over the pairs of their groups. It needs `n_clusters` and the whole
+        - ``"pooled"``: by the models fitted to all their vectors.
+        - ``"average"``: by the mean of `output` over the pairs of their groups. It needs `n_clusters` and the whole
           matrix of pairs.
     output : {"distance", "divergence", "centered"}, default="distance"
         The dissimilarity of groups for ``linkage="average"``, as in `ModelComparisonSimilarity`.
     observations : {"vectors", "groups"}, default="vectors"
-        What is drawn independently of each other within a cluster. With ``"groups"`` each group counts as one
-        observation, however many vectors it has: the weights of its vectors are scaled to sum to 1.
+        Unit of independent observation. With ``"groups"`` each group counts as one observation, however many vectors it
+        has: the weights of its vectors are scaled to sum to 1.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector.
     prior_strength : float, default=4.0
         Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
-        keep models of few vectors from fitting too well, which AIC and BIC would not see. With a positive value groups
-        may be empty.
+        keep models of few vectors from overfitting, which AIC and BIC do not notice. With a positive value, groups may
+        be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty: the larger, the fewer clusters.
     n_references : int, default=512
         Number of groups that ``output="centered"`` refers to.
     random_state : int, RandomState instance or None, default=None
-        Determines these. Pass an int for reproducible results.
+        Determines the reference groups. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads, or of workers of the active joblib backend, for the comparison of all groups.
     verbose : int, default=0
@@ -75,15 +79,15 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
     n_clusters_ : int
         Number of clusters.
     children_ : ndarray of shape (n_groups - 1, 2)
-        The nodes of each merger, as in scikit-learn's `AgglomerativeClustering`: below `n_groups_` a group, from there
-        on the cluster of the merger ``node - n_groups_``. The tree always goes down to one cluster.
+        The two nodes of each merge, as in scikit-learn's `AgglomerativeClustering`: a node below `n_groups_` is a
+        group, any other is the cluster of the merge ``node - n_groups_``. The tree always goes down to one cluster.
     distances_ : ndarray of shape (n_groups - 1,)
-        Height of each merger: the average dissimilarity or, for ``"pooled"``, the similarity of the first merger less
-        that of this one, raised where it must be for heights to increase.
+        Height of each merge: the average dissimilarity or, for ``"pooled"``, the similarity of the first merge less
+        that of this one, raised where necessary so that heights increase.
     linkage_matrix_ : ndarray of shape (n_groups - 1, 4)
         The tree in the form of `scipy.cluster.hierarchy`, for `dendrogram` and `fcluster`.
     similarities_ : ndarray of shape (n_groups - 1,)
-        The similarity of the two clusters of each merger by their models: positive where one is better than two.
+        The similarity of the two clusters of each merge by their models: positive where one model is better than two.
     evidence_ : ndarray of shape (n_groups,)
         The criterion of the partition into k clusters, summed over them, at ``evidence_[k - 1]``: lower is better.
     n_features_in_ : int
@@ -99,15 +103,15 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
 
     Notes
     -----
-    The pseudo-vectors of `prior_strength` are in each cluster's model once, however many groups it has. They are no
-    data: their own likelihood is taken off the criterion of the cluster.
+    The pseudo-vectors of `prior_strength` are in each cluster's model once, however many groups it has. They are not
+    data: their own likelihood is subtracted from the criterion of the cluster.
 
-    The number of clusters that the evidence finds is right when the model is: vectors of a cluster drawn independently
-    from one distribution. Words are not, since those of one text hang together, and the merging ends far too early;
-    ``observations="groups"`` with AIC is for them, and even so more texts show more and finer clusters.
+    The evidence finds the right number of clusters if the model is right, that is, if the vectors of a cluster are drawn
+    independently from one distribution. The words of one text are correlated, so merging stops far too early on texts;
+    use ``observations="groups"`` with AIC for them. Even so, larger corpora give more and finer clusters.
 
-    Merging takes time of n_groups^2 n_features and memory of n_groups n_features, where the likelihood merges without
-    looking at the vectors again; it does look at them for ``"full"``, and with ``"tic"`` for all but ``"diag"``.
+    Merging takes time O(n_groups^2 n_features) and memory O(n_groups n_features) where the likelihood merges statistics
+    without the vectors. It needs the vectors for ``"full"``, and with ``"tic"`` for all likelihoods but ``"diag"``.
 
     Examples
     --------
@@ -129,7 +133,7 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions({"pooled", "average"})],
-        "output": [StrOptions({"distance", "divergence", "centered"})],
+        "output": [StrOptions(set(DISTANCES))],
         "observations": [StrOptions({"vectors", "groups"})],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
@@ -188,24 +192,26 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
         self._validate_params()
         if self.linkage == "average" and self.n_clusters is None:
             raise ValueError(
-                "linkage='average' needs n_clusters: an average has no point at which the evidence turns against a "
-                "merger. Give n_clusters, or set linkage='pooled'."
+                "Average linkage has no stopping rule: set n_clusters, or linkage='pooled', which finds the number of "
+                "clusters."
             )
-        groups = self._counted(self._check_groups(X))
+        groups = self._observed(self._check_groups(X))
         if self.n_clusters is not None:
             _check_n_clusters(self.n_clusters, len(groups))
         model = self._new_similarity().fit(groups)
-        comparison, statistics = model._active(), model._statistics
+        learnt = model.learnt()
+        comparison, statistics = learnt.comparison, learnt.statistics
         if self.linkage == "average":
-            children, heights = _average_linkage(model)
+            children, heights = _average_linkage(learnt)
             similarities = similarities_along(comparison, groups, statistics, children)
         else:
             children, similarities = merge_all(comparison, groups, statistics)
             heights = _increasing(-similarities)
         merged = len(groups) - self.n_clusters if self.n_clusters else _count_positive(similarities)
         labels = _labels(children, merged)
-        alone = cluster_side(comparison, statistics).alone.sum()
-        clusters = cluster_side(comparison, comparison.statistics(join(groups, labels, len(groups) - merged)))
+        separate = prepare_clusters(comparison, statistics).information.sum()
+        united = groups.united(labels, len(groups) - merged)
+        clusters = prepare_clusters(comparison, comparison.statistics(united))
 
         self._keep_features(X, groups)
         self.n_groups_ = len(groups)
@@ -214,7 +220,7 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
         self.children_ = children
         self.distances_ = heights
         self.similarities_ = similarities
-        self.evidence_ = (alone - np.cumsum([0, *similarities]))[::-1]
+        self.evidence_ = (separate - np.cumsum([0, *similarities]))[::-1]
         self._comparison = comparison
         self._clusters = clusters
         self._members = model if self.linkage == "average" else None
@@ -264,9 +270,9 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
             similarity to all of them is not positive.
         """
         check_is_fitted(self)
-        groups = self._counted(self._check_fitted_groups(X))
+        groups = self._observed(self._check_fitted_groups(X))
         columns = self.n_clusters_ if self._members is None else self.n_groups_
-        batches = gen_batches(len(groups), rows_per_chunk(8 * columns))
+        batches = gen_batches(len(groups), count_within(8 * columns))
         return np.concatenate([self._predict(groups[batch]) for batch in batches])
 
     def _predict(self, groups: Groups) -> np.ndarray:
@@ -275,19 +281,14 @@ class ModelComparisonClustering(ClusterMixin, OverGroups):
             matrix = self._members.transform(groups).astype(np.float64, copy=False)
             member_of = np.eye(self.n_clusters_)[self.labels_]
             return np.argmin(matrix @ (member_of / member_of.sum(axis=0)), axis=1)
-        comparison = self._comparison
-        left = comparison.side(comparison.statistics(groups), "similarity")
-        similarities = comparison.all_pairs(left, self._clusters, "similarity")
+        comparison, similarity = self._comparison, OUTPUTS["similarity"]
+        left = comparison.prepare(comparison.statistics(groups), similarity)
+        similarities = comparison.all_pairs(left, self._clusters, similarity)
         return np.where(self._rejects & (similarities.max(axis=1) <= 0), -1, similarities.argmax(axis=1))
 
-    def _counted(self, groups: Groups) -> Groups:
+    def _observed(self, groups: Groups) -> Groups:
         """The groups, with weights that sum to the number of observations in each."""
-        if self.observations == "vectors":
-            return groups
-        weights = np.ones(groups.n_rows) if groups.weights is None else groups.weights
-        totals = groups.spread(groups.totals)
-        weights = np.divide(weights, totals, out=np.zeros(len(totals)), where=totals > 0)
-        return Groups(groups.vectors, groups.offsets, indices=groups.indices, weights=weights)
+        return groups if self.observations == "vectors" else groups.with_unit_totals()
 
     def _new_similarity(self) -> ModelComparisonSimilarity:
         """The similarity of groups with the same parameters."""
@@ -304,11 +305,12 @@ def _check_n_clusters(n_clusters: int, n_groups: int) -> None:
         )
 
 
-def _average_linkage(model: ModelComparisonSimilarity) -> tuple[np.ndarray, np.ndarray]:
-    """Mergers of the groups of a fitted model by average linkage, and their heights."""
-    if model.n_groups_ == 1:
+def _average_linkage(learnt: Learnt) -> tuple[np.ndarray, np.ndarray]:
+    """Merges of the fitted groups by average linkage, and their heights."""
+    if len(learnt.statistics) == 1:
         return np.empty((0, 2), dtype=np.intp), np.empty(0)
-    matrix = model._active().all_pairs(model._fitted_side(model.output), None, model.output, model._dtype)
+    groups = learnt.fitted(learnt.output)
+    matrix = learnt.comparison.all_pairs(groups, None, learnt.output, learnt.dtype)
     tree = scipy_linkage(squareform(matrix, checks=False), "average")
     return tree[:, :2].astype(np.intp), tree[:, 2]
 
@@ -323,12 +325,12 @@ def _increasing(heights: np.ndarray) -> np.ndarray:
 
 
 def _count_positive(similarities: np.ndarray) -> int:
-    """How many mergers there are before the first that the evidence is against."""
+    """How many merges come before the first one that has no positive similarity."""
     return int(np.argmax(np.append(similarities, 0.0) <= 0))
 
 
 def _labels(children: np.ndarray, n_merged: int) -> np.ndarray:
-    """The cluster of each group after some mergers, numbered in order of first appearance."""
+    """The cluster of each group after some merges, numbered in order of first appearance."""
     n_groups = len(children) + 1
     root = np.arange(n_groups + n_merged)
     for t in reversed(range(n_merged)):

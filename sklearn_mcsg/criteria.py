@@ -1,17 +1,19 @@
-"""Criteria: what a fit is worth once its flexibility is paid for.
+"""Information criteria: goodness of fit less a penalty for the flexibility of the model.
 
-Every criterion is ``-2 (goodness - penalty)``, lower is better, on the scale of the log-likelihood. The registry
-`CRITERIA` at the foot of this file is also the tests' list.
+Every criterion is ``-2 (goodness - penalty)``; lower is better. The registry `CRITERIA` at the foot of this file is
+also the tests' list.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_mcsg.likelihoods import Fit, Likelihood
+from sklearn_mcsg.storage import register
 
 __all__ = ["AIC", "BIC", "CRITERIA", "TIC", "BayesFactor", "Criterion"]
 
@@ -19,7 +21,8 @@ __all__ = ["AIC", "BIC", "CRITERIA", "TIC", "BayesFactor", "Criterion"]
 class Criterion(BaseEstimator, ABC):
     """An information criterion; subclass it to add one.
 
-    A subclass must define `penalty`. The class attributes say what it uses: `needs` names optional methods of
+    A subclass must define `penalty`. It receives a `Fit`, whose arrays have one entry per group or one per pair of
+    groups, and computes entry by entry. The class attributes say what it uses: `needs` names optional methods of
     `Likelihood`, `order` is the highest moment asked of the statistics, `uses_prior` asks for the likelihood's prior.
 
     Examples
@@ -37,9 +40,13 @@ class Criterion(BaseEstimator, ABC):
            [24.74, 25.6 ]])
     """
 
-    needs: tuple[str, ...] = ()
-    order = 2
-    uses_prior = False
+    needs: ClassVar[tuple[str, ...]] = ()
+    order: ClassVar[int] = 2
+    uses_prior: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(cls)
 
     def goodness(self, fit: Fit) -> np.ndarray:
         """How well the model explains each group, on the scale of a log-likelihood."""
@@ -47,13 +54,18 @@ class Criterion(BaseEstimator, ABC):
 
     @abstractmethod
     def penalty(self, fit: Fit) -> np.ndarray | float:
-        """What the model's flexibility costs."""
+        """Penalty for the flexibility of the model."""
 
     def __call__(self, fit: Fit, penalty_scale: float = 1.0) -> np.ndarray:
         """The criterion of each group."""
         information = self.goodness(fit) - penalty_scale * self.penalty(fit)
         information *= -2
         return information
+
+    @property
+    def is_penalized_likelihood(self) -> bool:
+        """Whether it is the log-likelihood at its maximum, less a penalty, so that it is a sum over vectors."""
+        return all(getattr(type(self), name) is getattr(Criterion, name) for name in ("goodness", "__call__"))
 
     def check(self, likelihood: Likelihood) -> None:
         """Raise unless the likelihood defines what the criterion needs."""

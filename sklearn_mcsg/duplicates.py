@@ -1,4 +1,4 @@
-"""Near-duplicates: sets of groups that are near each other."""
+"""Near-duplicates: sets of groups within a small distance of each other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_mcsg._calibration import pair_size
-from sklearn_mcsg._checks import check_number
+from sklearn_mcsg._checks import check_number, check_share
+from sklearn_mcsg.calibration import pair_size
 from sklearn_mcsg.neighbors import GroupNeighbors
 
 __all__ = ["find_duplicates"]
@@ -27,7 +27,7 @@ def find_duplicates(
 ) -> list[np.ndarray]:
     """Find sets of groups that are near-duplicates of each other.
 
-    Two groups are duplicates if they are near enough, and so are the duplicates of duplicates.
+    Two groups are duplicates if their distance is at most the threshold. Duplicates of duplicates belong to one set.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def find_duplicates(
     threshold : float, default=None
         Largest distance between duplicates, in the similarity's output.
     level : float, default=None
-        In place of a threshold, the share of random pairs that may be taken for duplicates; what is near follows from
-        `ModelComparisonSimilarity.calibrate`, extrapolated to levels as small as this takes. Among n groups there are
-        n (n - 1) / 2 pairs: a level of 1e-5 is one false pair among 450 groups.
+        Accepted rate of false duplicates among random pairs, in place of a threshold. The threshold then follows from
+        `ModelComparisonSimilarity.calibrate`, extrapolated to small levels. Among n groups there are n (n - 1) / 2
+        pairs: a level of 1e-5 is one false pair among 450 groups.
     similarity : estimator, default=None
         As in `GroupNeighbors`.
     n_jobs : int, default=None
@@ -65,10 +65,10 @@ def find_duplicates(
     if threshold is not None:
         check_number(threshold, "threshold")
     index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
-    limit = (lambda rows: threshold) if level is None else _limits(index._last(), level)
+    limit = (lambda rows: threshold) if level is None else _limits(index.comparer(), level)
     n, start = index.n_samples_fit_, 0
     first = np.arange(n)  # the first group of each one's set
-    for distances, _ in index._distances(None, itself=np.nan):
+    for distances, _ in index.distance_blocks(itself=np.nan):
         rows, near = np.nonzero(distances <= limit(slice(start, start + len(distances))))
         rows, near = np.concatenate([rows + start, np.arange(n)]), np.concatenate([near, first])
         graph = sparse.csr_matrix((np.ones(len(rows), dtype=bool), (rows, near)), shape=(n, n))
@@ -80,14 +80,13 @@ def find_duplicates(
     return [members for members in sets if len(members) > 1]
 
 
-def _limits(last: Any, level: float) -> Callable[[slice], np.ndarray]:
+def _limits(similarity: Any, level: float) -> Callable[[slice], np.ndarray]:
     """Largest distances between duplicates at a level, for rows of all pairs."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    if not hasattr(last, "calibrate"):
-        raise TypeError(f"{type(last).__name__} cannot be calibrated: give find_duplicates a threshold.")
-    if last.output == "similarity":
+    check_share(level, "level")
+    if not hasattr(similarity, "calibrate"):
+        raise TypeError(f"{type(similarity).__name__} cannot be calibrated: give find_duplicates a threshold.")
+    if similarity.higher_is_nearer:
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
-    null = last.calibrate()._null[1]
-    n = last._fitted_side(last.output).n
-    return lambda rows: null.threshold(pair_size(n[rows, None], n), level)
+    learnt = similarity.calibrate().learnt()
+    n = learnt.fitted(learnt.output).n
+    return lambda rows: learnt.null.threshold(pair_size(n[rows, None], n), level)

@@ -1,7 +1,7 @@
-"""Explanations: what each vector adds to a similarity or costs it.
+"""Explanations: what each vector adds to a similarity or takes from it.
 
-The log-likelihood of a group is a sum over its vectors, so the similarity of two groups is one, too: of the gain or
-loss of each vector from its own group's model to the shared one, and of what the models cost,
+The log-likelihood of a group is a sum over its vectors, so the similarity of two groups is a sum as well: of each
+vector's change in log density from its own group's model to the shared one, and of the penalties,
 
     similarity = sum over vectors of 2 weight (log p_shared(x) - log p_own(x)) + prior + penalty.
 """
@@ -18,18 +18,19 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._base import ComparisonEstimator
-from sklearn_mcsg._checks import check_group
-from sklearn_mcsg._pairwise import Comparison, Side, rows_per_chunk
-from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.comparison import Comparison, Prepared
+from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "contributions", "explain_pair", "explain_texts"]
+__all__ = ["Explanation", "contributions", "explain_groups", "explain_texts"]
 
+NO_DIFFERENCE = 1e-9  # of the largest contribution: smaller ones are rounding
 _NAMES = "A", "B"
 _FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange that colour-blind eyes tell apart
-_NO_DIFFERENCE = 1e-9  # of the largest contribution: below it two vectors speak alike, to rounding
+_SIMILARITY = OUTPUTS["similarity"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,17 +45,19 @@ class Explanation:
         Similarity of the two groups, A and B: the output ``"similarity"``, whatever the estimator returns.
     vectors : tuple of two ndarrays of shape (n_vectors,)
         Contribution of each vector of A and of B: twice its weight times the difference of its log density under the
-        shared model and under its own group's. Together they are never positive, as two models always fit better than
-        one; single ones may be. Under ``criterion="bayes"``: how much the similarity falls when the vector is left out.
+        shared model and under its own group's. Single contributions may be positive, but their sum never is, because
+        two models always fit better than one. Under ``criterion="bayes"`` a contribution is the amount by which the
+        similarity falls when the vector is left out.
     features : tuple of two ndarrays of shape (n_vectors, n_features), or None
-        The same for each feature of each vector, where the model treats features apart, as ``"diag"`` does: rows sum to
-        `vectors`.
+        The same for each feature of each vector, where the model is a product over features, as ``"diag"`` is. Rows sum
+        to `vectors`.
     penalty : float
-        What one model saves in flexibility, compared with two.
+        Penalties of the two models less the penalty of the shared one.
     prior : float
         Contribution of the pseudo-vectors of both groups; 0 without `prior_strength`.
     rest : float
-        What the vectors do not explain one by one; 0 except under ``"bayes"``, whose evidence is no sum over vectors.
+        What the contributions of single vectors leave unexplained. It is 0 except under ``"bayes"``, whose evidence is
+        not a sum over vectors.
     labels : tuple of two lists of str
         Names of the vectors.
     weights : tuple of two ndarrays of shape (n_vectors,)
@@ -62,17 +65,16 @@ class Explanation:
 
     Notes
     -----
-    A contribution compares two models of the same vector. Vectors that are typical of their own group and of no other
-    lose most; those that lie towards the other group lose little or gain. An outlier, which its own group describes
-    badly already, has little to lose either. Leaving vectors out, as under ``"bayes"``, asks another question: how
-    similar the groups are without the vector.
+    A contribution compares two models of the same vector. Vectors that are typical of their own group only lose most;
+    those that lie towards the other group lose little or gain. An outlier, which its own group already describes badly,
+    has little to lose either. Leaving vectors out, as under ``"bayes"``, answers another question: how similar the
+    groups are without the vector.
 
     Examples
     --------
     >>> from sklearn_mcsg import ModelComparisonSimilarity
-    >>> from sklearn_mcsg.explanation import explain_pair
     >>> a, b = [[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]
-    >>> explanation = explain_pair(ModelComparisonSimilarity(), a, b)
+    >>> explanation = ModelComparisonSimilarity().explain(a, b)
     >>> explanation
     Similarity -2.16 of 4 and 3 vectors: vectors -6.16, penalty +4.00
       for:     A[3] +1.70, B[0] +0.41
@@ -92,15 +94,15 @@ class Explanation:
 
     @cached_property
     def relative(self) -> tuple[np.ndarray, np.ndarray]:
-        """Contributions less the average one, per unit of weight, over both groups.
+        """Contributions less the average contribution per unit of weight over both groups.
 
-        A vector with a positive value speaks for one model, compared with the others; with a negative one, against it.
-        Colours and order of words follow it, as otherwise nearly all vectors would speak against.
+        A positive value is evidence for one model compared with the average vector; a negative one is evidence for two.
+        Colours and order of words follow it, because nearly all plain contributions are negative.
         """
         total, largest = sum(v.sum() for v in self.vectors), max(np.abs(v).max(initial=0) for v in self.vectors)
         average = total / (sum(w.sum() for w in self.weights) or 1)
         apart = [v - average * w for v, w in zip(self.vectors, self.weights, strict=True)]
-        left, right = (np.where(np.abs(v) > _NO_DIFFERENCE * largest, v, 0) for v in apart)
+        left, right = (np.where(np.abs(v) > NO_DIFFERENCE * largest, v, 0) for v in apart)
         return left, right
 
     def to_frame(self) -> Any:
@@ -109,8 +111,8 @@ class Explanation:
         Returns
         -------
         frame : pandas.DataFrame
-            Columns ``group`` ("A" or "B"), ``label``, ``weight`` and ``contribution``, a row for each vector in the
-            groups' order; then, with "both" as their group and no weight, the other parts that are not 0.
+            Columns ``group`` ("A" or "B"), ``label``, ``weight`` and ``contribution``, with one row per vector in the
+            groups' order; then the other parts that are not 0, with "both" as their group and no weight.
         """
         try:
             import pandas as pd
@@ -129,7 +131,7 @@ class Explanation:
     def plot(self, ax: Any = None) -> Any:
         """Draw contributions as bars in descending order, those of A above those of B.
 
-        Blue bars add to the similarity, orange ones cost it.
+        Blue bars increase the similarity, orange bars reduce it.
 
         Parameters
         ----------
@@ -159,10 +161,10 @@ class Explanation:
         return ax
 
     def to_html(self) -> str:
-        """Render both groups as lines of words, coloured by what they say.
+        """Render both groups as lines of words, coloured by their contribution.
 
-        Blue words speak for one model, compared with the average vector, and orange ones against it: see `relative`.
-        The number itself shows when the pointer rests on a word.
+        Blue words are evidence for one shared model and orange words evidence against it, compared with the average
+        vector (see `relative`). The contribution is shown when the pointer rests on a word.
 
         Returns
         -------
@@ -210,55 +212,36 @@ class Explanation:
         return f"Similarity {self.similarity:.2f} of {sizes} vectors", sums
 
 
-def explain_pair(estimator: Any, a: Any, b: Any, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
-    """Explain the similarity of two groups by their vectors.
+def explain_groups(
+    learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequence[Any]] | None = None
+) -> Explanation:
+    """Explain the similarity of two groups by their vectors: what `ModelComparisonSimilarity.explain` calls.
+
+    A criterion whose goodness of fit is not the log-likelihood at its maximum, such as ``"bayes"``, is explained by
+    leaving vectors out: the contribution of a vector is the similarity less the one without it, or the whole similarity
+    if nothing is left of its group. These do not sum to the similarity; `Explanation.rest` is the difference.
 
     Parameters
     ----------
-    estimator : ModelComparisonSimilarity
-        The similarity; fitted, if there is anything to learn.
-    a, b : array-like of shape (n_vectors, n_features), or Groups of one group
+    learnt : Learnt
+        What the similarity has learnt.
+    a, b : Groups of length 1
         The two groups.
     labels : pair of sequences, default=None
-        Names of the vectors of `a` and of `b`; ``None`` means their positions.
+        Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
+        positions.
 
     Returns
     -------
     explanation : Explanation
-
-    Notes
-    -----
-    A criterion whose goodness of fit is not the log-likelihood at its maximum, as ``"bayes"``, is explained by leaving
-    vectors out: the contribution of a vector is the similarity less the one without it, or the whole similarity if
-    nothing is left of its group. These do not sum to the similarity; `Explanation.rest` is the difference.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import ModelComparisonSimilarity
-    >>> from sklearn_mcsg.explanation import explain_pair
-    >>> a, b = [[0.0, 1.0], [1.0, 2.0], [4.0, 4.0]], [[3.0, 4.0], [5.0, 3.0], [5.0, 6.0]]
-    >>> explain_pair(ModelComparisonSimilarity(), a, b, labels=[["cat", "dog", "car"], ["bus", "van", "train"]])
-    Similarity 0.05 of 3 and 3 vectors: vectors -7.95, penalty +8.00
-      for:     car +2.49, bus -0.02
-      against: train -3.50, cat -3.22, dog -2.30
     """
-    if not isinstance(estimator, ComparisonEstimator):
-        raise TypeError(
-            f"A ModelComparisonSimilarity is explained, got {type(estimator).__name__}. For a pipeline of texts call "
-            f"explain_texts."
-        )
-    estimator._validate_params()
-    groups = _one_group(a, "a"), _one_group(b, "b")
-    _check_pair(*groups, allow_empty=estimator.prior_strength > 0)
-    names = _check_labels(labels, groups)
-    left, right = (estimator._read(group, "similarity", name) for name, group in zip("ab", groups, strict=True))
-    sides = estimator._prepare(left, "similarity"), estimator._prepare(right, "similarity")
-    comparison = estimator._active()
-    similarity = float(comparison.row_by_row(*sides, "similarity")[0])
-    explain = _by_likelihood if _is_sum(comparison.criterion) else _by_leaving_out
+    names = _check_labels(labels, (a, b))
+    sides = learnt.prepare(a, _SIMILARITY), learnt.prepare(b, _SIMILARITY)
+    similarity = float(learnt.comparison.row_by_row(*sides, _SIMILARITY)[0])
+    explain = _by_likelihood if learnt.comparison.criterion.is_penalized_likelihood else _by_leaving_out
     with np.errstate(all="ignore"):
-        parts = explain(comparison, groups, sides, similarity)
-    return Explanation(similarity, **parts, labels=names, weights=(_weights(left), _weights(right)))
+        parts = explain(learnt.comparison, (a, b), sides, similarity)
+    return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
 def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
@@ -278,15 +261,14 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
 
     Examples
     --------
-    >>> from sklearn_mcsg import make_text_similarity
-    >>> from sklearn_mcsg.explanation import explain_texts
+    >>> from sklearn_mcsg import explain_texts, make_text_similarity
     >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
     >>> pipeline = make_text_similarity(vectors=vectors).fit(["the cat", "the kitten", "the dog", "the tax"])
     >>> explanation = explain_texts(pipeline, "The cat and the dog", "the tax")
     >>> explanation.labels
     (['the', 'cat', 'the', 'dog'], ['the', 'tax'])
     """
-    if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[0], "known_words")):
+    if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
         raise TypeError(
             "explain_texts needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity, as "
             "make_text_similarity builds it."
@@ -295,52 +277,51 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
         if not isinstance(text, str):
             raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
     groups = pipeline[:-1].transform([a, b])
-    return explain_pair(pipeline[-1], groups[[0]], groups[[1]], pipeline[0].known_words([a, b]))
+    return pipeline[-1].explain(groups[[0]], groups[[1]])
 
 
-def contributions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
+def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> Iterator[np.ndarray]:
     """What each vector contributes to the similarity of its group with every group.
 
     Parameters
     ----------
-    estimator : ModelComparisonSimilarity
-        The similarity; fitted, if there is anything to learn.
-    X : groups
+    learnt : Learnt
+        What the similarity has learnt.
+    groups : Groups
         The groups.
+    prepared : Prepared, default=None
+        The same groups, if they have been prepared already.
 
     Yields
     ------
     contributions : ndarray of shape (n_groups, n_vectors)
-        For each group in turn: those of its vectors, a row for each group it is compared with. They are the `vectors`
-        of an `Explanation` of the pair.
+        For each group in turn: the contributions of its vectors, with one row per group it is compared with. They are
+        the `vectors` of an `Explanation` of the pair.
 
     Examples
     --------
-    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> from sklearn_mcsg import ModelComparisonSimilarity, validate_groups
     >>> from sklearn_mcsg.explanation import contributions
-    >>> X = [[[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]]
-    >>> first, second = contributions(ModelComparisonSimilarity(), X)
+    >>> X = validate_groups([[[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]])
+    >>> first, second = contributions(ModelComparisonSimilarity().learnt(), X)
     >>> first.round(2)
     array([[ 0.  ,  0.  ,  0.  ,  0.  ],
            [-1.53, -1.36, -0.95,  1.7 ]])
     """
-    estimator._validate_params()
-    groups = estimator._read(X, "similarity")
-    side = estimator._prepare(groups, "similarity")
-    comparison = estimator._active()
-    likelihood, own = comparison.likelihood, side.statistics
-    by_likelihood = _is_sum(comparison.criterion)
+    comparison = learnt.comparison
+    prepared = learnt.prepare(groups, _SIMILARITY) if prepared is None else prepared
+    likelihood, own = comparison.likelihood, prepared.statistics
     for i in range(len(groups)):
         group = groups[i : i + 1]
-        if not by_likelihood:
-            whole = comparison.all_pairs(side[i : i + 1], side, "similarity")
-            yield (whole - _similarity_without_each(comparison, group, side)).T
+        if not comparison.criterion.is_penalized_likelihood:
+            whole = comparison.all_pairs(prepared[i : i + 1], prepared, _SIMILARITY)
+            yield (whole - _similarity_without_each(comparison, group, prepared)).T
             continue
         parts = []
-        for others in gen_batches(len(groups), rows_per_chunk(32 * (1 + group.n_rows) * groups.n_features)):
+        for others in gen_batches(len(groups), count_within(32 * (1 + group.n_rows) * groups.n_features)):
             with np.errstate(all="ignore"):
                 shared = likelihood.pool(own[np.full(others.stop - others.start, i)], own[others])
-                gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), _weights(group))
+                gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), group.row_weights)
             parts.append(gain.sum(axis=2) if gain.ndim == 3 else gain)
         yield np.concatenate(parts)
 
@@ -348,13 +329,8 @@ def contributions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
 # The parts of a similarity ------------------------------------------------------------------------------------------
 
 
-def _is_sum(criterion: Criterion) -> bool:
-    """Whether a criterion is the log-likelihood at its maximum, less a penalty."""
-    return all(getattr(type(criterion), name) is getattr(Criterion, name) for name in ("goodness", "__call__"))
-
-
 def _by_likelihood(
-    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Side, Side], similarity: float
+    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
     """Each vector's log density under the shared model, less that under its own group's."""
     likelihood = comparison.likelihood
@@ -362,8 +338,7 @@ def _by_likelihood(
     shared = likelihood.pool(*own)
     gains = []
     for group, model in zip(groups, own, strict=True):
-        rows, weights = group.rows(), _weights(group)
-        (gain,) = _gains(likelihood, shared, model, rows, weights)
+        (gain,) = _gains(likelihood, shared, model, group.rows(), group.row_weights)
         gains.append(gain)
     vectors = tuple(gain.sum(axis=1) if gain.ndim == 2 else gain for gain in gains)
     a, b, union = (float(np.ravel(comparison.criterion.penalty(Fit(likelihood, model)))[0]) for model in (*own, shared))
@@ -388,7 +363,7 @@ def _gains(
 
 
 def _by_leaving_out(
-    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Side, Side], similarity: float
+    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
     """How much the similarity falls without each vector."""
     vectors = tuple(
@@ -399,54 +374,24 @@ def _by_leaving_out(
     return {"vectors": vectors, "features": None, "penalty": 0.0, "prior": 0.0, "rest": rest}
 
 
-def _similarity_without_each(comparison: Comparison, group: Groups, others: Side) -> np.ndarray:
+def _similarity_without_each(comparison: Comparison, group: Groups, others: Prepared) -> np.ndarray:
     """Similarity to other groups of this one without each vector in turn, 0 where nothing is left of it."""
     n = group.n_rows
-    kept = np.nonzero(~np.eye(n, dtype=bool))[1]
-    reduced = Groups(group.rows(), (n - 1) * np.arange(n + 1), indices=kept, weights=_weights(group)[kept])
+    reduced = group.divided(np.nonzero(~np.eye(n, dtype=bool))[1].reshape(n, max(0, n - 1)))
     similarity = np.zeros((n, len(others)))
     filled = np.flatnonzero((reduced.totals > 0) | (comparison.pseudo is not None))
     if len(filled):
-        side = comparison.side(comparison.statistics(reduced[filled]), "similarity")
-        similarity[filled] = comparison.all_pairs(side, others, "similarity")
+        prepared = comparison.prepare(comparison.statistics(reduced[filled]), _SIMILARITY)
+        similarity[filled] = comparison.all_pairs(prepared, others, _SIMILARITY)
     return similarity
 
 
 # What goes in and what is shown -------------------------------------------------------------------------------------
 
 
-def _weights(group: Groups) -> np.ndarray:
-    return np.ones(group.n_rows) if group.weights is None else group.weights
-
-
-def _one_group(x: Any, name: str) -> Groups:
-    if isinstance(x, str | bytes):
-        raise TypeError(f"{name} is a string; a group of vectors is required. For texts call explain_texts.")
-    if not isinstance(x, Groups):
-        vectors = check_group(x, name)
-        return Groups(vectors, [0, len(vectors)])
-    if len(x) != 1:
-        raise ValueError(f"{name} holds {len(x)} groups, but one is explained at a time: pass {name}[[i]].")
-    return x
-
-
-def _check_pair(a: Groups, b: Groups, allow_empty: bool) -> None:
-    for name, group in (("a", a), ("b", b)):
-        if not allow_empty and not group.totals.any():
-            what = "vectors of positive weight" if group.n_rows else "vectors"
-            raise ValueError(
-                f"{name} has no {what}: there is nothing to explain. Set pad_token for texts, or prior_strength > 0 "
-                f"and fit, to compare empty groups."
-            )
-    if a.n_features != b.n_features:
-        raise ValueError(
-            f"a has {a.n_features} features, but b has {b.n_features}: take the vectors of both from one space."
-        )
-
-
 def _check_labels(labels: Any, groups: tuple[Groups, Groups]) -> tuple[list[str], list[str]]:
     if labels is None:
-        left, right = ([f"{name}[{i}]" for i in range(g.n_rows)] for name, g in zip(_NAMES, groups, strict=True))
+        left, right = (_own_labels(name, group) for name, group in zip(_NAMES, groups, strict=True))
         return left, right
     sides = [labels] if isinstance(labels, str) else list(labels)
     if len(sides) != 2 or any(isinstance(side, str) for side in sides):
@@ -456,6 +401,12 @@ def _check_labels(labels: Any, groups: tuple[Groups, Groups]) -> tuple[list[str]
             raise ValueError(f"{name} has {group.n_rows} vectors but {len(side)} labels.")
     left, right = ([str(label) for label in side] for side in sides)
     return left, right
+
+
+def _own_labels(name: str, group: Groups) -> list[str]:
+    """The labels of a group, and positions where it has none."""
+    labels = [None] * group.n_rows if group.labels is None else group.labels
+    return [f"{name}[{i}]" if label is None else str(label) for i, label in enumerate(labels)]
 
 
 def _word(label: str, value: float, tone: float) -> str:

@@ -1,11 +1,9 @@
 """Groups: samples that are sets of vectors, packed into one array.
 
-A collection of groups is stored like the rows of a sparse matrix: all vectors in one array, and
-`offsets` saying where each group begins. Optional `indices` point into a shared table, so that a
-million texts over one vocabulary store four bytes a word. Vectors are copied only to pack a list or to
-join different tables, and never padded.
-
-`validate_groups` is the library's one door: the only place that asks what `X` is.
+A collection of groups is stored like the rows of a sparse matrix: all vectors in one array, and `offsets` that say
+where each group begins. Optional `indices` point into a shared table, so that a million texts over one vocabulary
+store four bytes per word. Vectors are copied only to pack a list or to join different tables, and they are never
+padded.
 """
 
 from __future__ import annotations
@@ -15,58 +13,61 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from sklearn_mcsg._checks import check_group, check_indices, check_numeric, check_offsets
+from sklearn_mcsg._checks import check_group, check_indices, check_labels, check_numeric, check_offsets, check_weights
 
-__all__ = ["Groups", "validate_groups"]
+__all__ = ["Groups"]
 
-_CACHE_BYTES = 2**22  # beyond, passes over vectors wait for memory
+_CACHE_BYTES = 2**22  # larger passes over vectors wait for memory
 
 
 class Groups:
-    """A ragged collection of groups of vectors, packed and weighted.
+    """A ragged collection of groups of vectors, packed, weighted and labelled.
 
-    Group ``i`` consists of rows ``offsets[i]:offsets[i + 1]`` of `vectors` or, when `indices` is
-    given, of ``vectors[indices]``. Vectors are used as they are: read-only and memory-mapped arrays
-    work, integers and half precision too, and nothing is copied.
+    Group ``i`` consists of rows ``offsets[i]:offsets[i + 1]`` of `vectors` or, when `indices` is given, of
+    ``vectors[indices]``. Vectors are used as they are: read-only and memory-mapped arrays work, so do integers and half
+    precision, and nothing is copied.
 
     Parameters
     ----------
     vectors : array-like of shape (n_vectors, n_features)
         The vectors, or the shared table they are taken from.
     offsets : array-like of int of shape (n_groups + 1,)
-        Where each group begins, from 0 up to the number of rows; equal neighbours make an empty group.
+        Where each group begins, from 0 up to the number of rows. Two equal offsets make an empty group.
     indices : array-like of int of shape (n_rows,), default=None
         Rows of the table `vectors`, group after group.
     weights : array-like of shape (n_rows,), default=None
-        A non-negative weight for each row; ``None`` means 1. An integer weight is the same as repeating
-        the vector, weight 0 the same as leaving it out.
+        A non-negative weight for each row; ``None`` means 1. An integer weight is the same as repeating the vector,
+        weight 0 the same as leaving it out.
+    labels : array-like of shape (n_rows,), default=None
+        A name for each row, such as the word that a vector stands for. Explanations and summaries show it.
 
     Notes
     -----
     `Groups` have a `shape` of ``(n_groups,)``, so scikit-learn's splitters and searches index them group by group, as
-    ``groups[integers]``: weights and table are kept.
+    ``groups[integers]``. Weights, labels and the table are kept.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_mcsg import Groups
-    >>> groups = Groups(np.arange(10.0).reshape(5, 2), offsets=[0, 2, 5])
+    >>> groups = Groups(np.arange(10.0).reshape(5, 2), offsets=[0, 2, 5], labels=list("abcde"))
     >>> len(groups), groups.sizes.tolist()
     (2, [2, 3])
     >>> groups[0]
     array([[0., 1.],
            [2., 3.]])
     >>> groups[[1, 0, 1]]
-    Groups(n_groups=3, n_features=2, sizes=2..3, shared table of 5 rows)
+    Groups(n_groups=3, n_features=2, sizes=2..3, shared table of 5 rows, labelled)
+    >>> groups[[1]].labels.tolist()
+    ['c', 'd', 'e']
     """
 
-    index: Any = None  # row labels, where the groups come from a column of a frame
+    index: Any = None  # row labels of the data frame that the groups come from
 
-    def __init__(self, vectors: Any, offsets: Any, *, indices: Any = None, weights: Any = None):
+    def __init__(self, vectors: Any, offsets: Any, *, indices: Any = None, weights: Any = None, labels: Any = None):
         self.vectors = check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
@@ -76,7 +77,19 @@ class Groups:
         self.indices = None if indices is None else check_indices(indices, len(self.vectors))
         rows = self.vectors if self.indices is None else self.indices
         self.offsets = check_offsets(offsets, len(rows))
-        self.weights = None if weights is None else self._check_weights(weights)
+        self.weights = None if weights is None else check_weights(weights, self.offsets)
+        self._names = None if labels is None else self._table_names(check_labels(labels, self.n_rows))
+
+    def _table_names(self, labels: np.ndarray) -> np.ndarray:
+        """Names of the table's rows; a table whose rows have several names is unfolded first."""
+        if self.indices is None:
+            return labels
+        names = np.empty(len(self.vectors), dtype=object)
+        names[self.indices] = labels
+        if (names[self.indices] == labels).all():
+            return names
+        self.vectors, self.indices = self.vectors[self.indices], None
+        return labels
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: of a shared table larger than the groups, only the rows that they use."""
@@ -84,17 +97,23 @@ class Groups:
         if self.indices is not None and len(self.vectors) > len(self.indices):
             used, state["indices"] = np.unique(self.indices, return_inverse=True)
             state["vectors"] = self.vectors[used]
+            state["_names"] = None if self._names is None else self._names[used]
         return state
 
     @classmethod
-    def _trusted(cls, vectors, offsets, indices, weights) -> Groups:
-        """Assemble parts that come from validated groups."""
+    def from_table(
+        cls, vectors: np.ndarray, offsets: np.ndarray, indices: Any = None, weights: Any = None, names: Any = None
+    ) -> Groups:
+        """Assemble parts that are known to be valid; `names` are those of the rows of `vectors`."""
         groups = cls.__new__(cls)
         groups.vectors, groups.offsets, groups.indices, groups.weights = vectors, offsets, indices, weights
+        groups._names = names
         return groups
 
     @classmethod
-    def from_list(cls, arrays: Sequence[Any], weights: Sequence[Any] | None = None) -> Groups:
+    def from_list(
+        cls, arrays: Sequence[Any], weights: Sequence[Any] | None = None, labels: Sequence[Any] | None = None
+    ) -> Groups:
         """Pack a sequence of (n_i, n_features) arrays, one per group.
 
         Parameters
@@ -103,6 +122,8 @@ class Groups:
             The groups. A group without vectors is an array of shape (0, n_features), or ``[]``.
         weights : sequence of array-like of shape (n_i,), default=None
             Weights of the vectors, one array per group.
+        labels : sequence of array-like of shape (n_i,), default=None
+            Names of the vectors, one list per group.
 
         Returns
         -------
@@ -129,26 +150,21 @@ class Groups:
                     f"All vectors must have the same number of features, but group {first} has {width} "
                     f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
                 )
-        offsets = np.cumsum([0, *map(len, arrays)])
         vectors = np.concatenate([array.reshape(-1, width) for array in arrays])
-        if weights is not None:
-            if len(weights) != len(arrays):
-                raise ValueError(f"weights must hold one array per group: got {len(weights)} for {len(arrays)} groups.")
-            for i, (w, array) in enumerate(zip(weights, arrays, strict=True)):
-                if np.shape(w) != (len(array),):
-                    raise ValueError(f"Group {i} has {len(array)} vectors but weights of shape {np.shape(w)}.")
-        return cls(vectors, offsets, weights=None if weights is None else np.concatenate(weights))
+        sizes = [len(array) for array in arrays]
+        joined = (_join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
+        return cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
 
     @classmethod
     def from_labels(cls, X: Any, labels: Any, weights: Any = None) -> tuple[Groups, np.ndarray]:
-        """Gather the rows of a long table by label.
+        """Gather the rows of a long table by the group they belong to.
 
         Parameters
         ----------
         X : array-like of shape (n_vectors, n_features)
-            One vector a row; it becomes the shared table and is not copied.
+            One vector per row. It becomes the shared table and is not copied.
         labels : array-like of shape (n_vectors,)
-            The group each row belongs to.
+            The group that each row belongs to.
         weights : array-like of shape (n_vectors,), default=None
             Weights of the rows.
 
@@ -177,23 +193,29 @@ class Groups:
         order = np.argsort(codes, kind="stable")
         if weights is not None:
             weights = np.asarray(weights)[order]
-        return cls(X, np.concatenate([[0], np.cumsum(counts)]), indices=order, weights=weights), unique_labels
+        return cls(X, offsets_of(counts), indices=order, weights=weights), unique_labels
 
     @classmethod
     def concatenate(cls, collections: Sequence[Groups]) -> Groups:
-        """Put collections one after the other; vectors are copied only when their tables differ."""
+        """Join collections one after the other; vectors are copied only when their tables differ.
+
+        Vectors of a collection without labels are labelled None beside those of one that has labels.
+        """
         first, *others = collections
         if not others:
             return first
-        shared = all(g.vectors is first.vectors for g in others)
+        shared = all(g.vectors is first.vectors and g._names is first._names for g in others)
         starts = np.cumsum([0, *(0 if shared else len(g.vectors) for g in collections[:-1])])
-        indices = np.concatenate([g._row_indices() + start for g, start in zip(collections, starts, strict=True)])
+        indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
         vectors = first.vectors if shared else np.concatenate([g.vectors for g in collections])
-        weights = None
+        weights, names = None, first._names
         if any(g.weights is not None for g in collections):
-            weights = np.concatenate([np.ones(g.n_rows) if g.weights is None else g.weights for g in collections])
+            weights = np.concatenate([g.row_weights for g in collections])
+        if not shared and any(g._names is not None for g in collections):
+            none = (np.full(len(g.vectors), None) if g._names is None else g._names for g in collections)
+            names = np.concatenate(list(none))
         sizes = np.concatenate([g.sizes for g in collections])
-        return cls._trusted(vectors, np.concatenate([[0], np.cumsum(sizes)]), indices, weights)
+        return cls.from_table(vectors, offsets_of(sizes), indices, weights, names)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -217,8 +239,25 @@ class Groups:
 
     @property
     def totals(self) -> np.ndarray:
-        """Sum of the weights in each group: the number of vectors when there are none."""
+        """Sum of the weights in each group; without weights, its number of vectors."""
         return self.sizes.astype(np.float64) if self.weights is None else self.sum(np.ones(self.n_rows))
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Weight of each row, 1 where no weights are given."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @property
+    def row_indices(self) -> np.ndarray:
+        """Row of the table that each row is taken from."""
+        return np.arange(self.n_rows) if self.indices is None else self.indices
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Name of each row, group after group, or None if the vectors have no names."""
+        if self._names is None or self.indices is None:
+            return self._names
+        return self._names[self.indices]
 
     @property
     def output_dtype(self) -> np.dtype:
@@ -240,6 +279,8 @@ class Groups:
             notes.append(f"shared table of {len(self.vectors)} rows")
         if self.weights is not None:
             notes.append("weighted")
+        if self._names is not None:
+            notes.append("labelled")
         return f"Groups({', '.join(notes)})"
 
     def __getitem__(self, key: Any) -> Any:
@@ -247,44 +288,69 @@ class Groups:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
         if isinstance(key, numbers.Integral) and not isinstance(key, bool):
-            start, stop = self._bounds(key)
-            return self.vectors[start:stop] if self.indices is None else self.vectors[self.indices[start:stop]]
+            rows = self.rows_of(key)
+            return self.vectors[rows] if self.indices is None else self.vectors[self.indices[rows]]
         if isinstance(key, slice) and key.indices(len(self))[2] == 1:
-            return self._slice(*key.indices(len(self))[:2])
+            first, last, _ = key.indices(len(self))
+            last = max(first, last)
+            return self._cut(slice(self.offsets[first], self.offsets[last]), self.offsets[first : last + 1])
         picked = np.arange(len(self))[key]
         if picked.ndim != 1:
             raise IndexError("Groups are indexed by an integer, a slice, or a 1-d array of integers or booleans.")
         sizes = self.sizes[picked]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[picked] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        indices = rows if self.indices is None else self.indices[rows]
-        return self._trusted(self.vectors, offsets, indices, None if self.weights is None else self.weights[rows])
+        return self._take(rows, offsets)
 
-    def _bounds(self, i: Any) -> tuple[int, int]:
+    def rows_of(self, i: Any) -> slice:
+        """The rows of one group."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"Group {i} is out of range for {len(self)} groups.")
         i %= len(self)
-        return self.offsets[i], self.offsets[i + 1]
+        return slice(self.offsets[i], self.offsets[i + 1])
 
-    def _slice(self, first: int, last: int) -> Groups:
-        last = max(first, last)
-        start, stop = self.offsets[first], self.offsets[last]
-        weights = None if self.weights is None else self.weights[start:stop]
-        offsets = self.offsets[first : last + 1] - start
-        if self.indices is None:
-            return self._trusted(self.vectors[start:stop], offsets, None, weights)
-        return self._trusted(self.vectors, offsets, self.indices[start:stop], weights)
+    def _cut(self, rows: slice, offsets: np.ndarray) -> Groups:
+        """A run of consecutive rows, without copying; `offsets` count from the first row of this collection."""
+        offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
+        weights = None if self.weights is None else self.weights[rows]
+        if self.indices is not None:
+            return self.from_table(self.vectors, offsets, self.indices[rows], weights, self._names)
+        return self.from_table(
+            self.vectors[rows], offsets, None, weights, None if self._names is None else self._names[rows]
+        )
 
-    def _row_indices(self) -> np.ndarray:
-        return np.arange(self.n_rows) if self.indices is None else self.indices
+    def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
+        """Any rows, on the same table."""
+        indices = rows if self.indices is None else self.indices[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return self.from_table(self.vectors, offsets, indices, weights, self._names)
 
     def without_weightless(self) -> Groups:
         """The same groups less the vectors of weight 0, whose values then cannot matter."""
         if self.weights is None or self.weights.all():
             return self
         kept = self.weights > 0
-        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
-        return self._trusted(self.vectors, offsets, self._row_indices()[kept], self.weights[kept])
+        return self._take(np.flatnonzero(kept), offsets_of(kept)[self.offsets])
+
+    def without_labels(self) -> Groups:
+        """The same groups without names."""
+        return self.from_table(self.vectors, self.offsets, self.indices, self.weights)
+
+    def with_unit_totals(self) -> Groups:
+        """The same groups with weights scaled to sum to 1 in each; groups without weight stay without."""
+        totals = self.repeat(self.totals)
+        weights = np.divide(self.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
+        return self.from_table(self.vectors, self.offsets, self.indices, weights, self._names)
+
+    def united(self, codes: np.ndarray, n_groups: int) -> Groups:
+        """Unite the groups that have the same code; a code from 0 to `n_groups` that none has makes an empty group."""
+        picked = self[np.argsort(codes, kind="stable")]
+        sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
+        return picked._take(np.arange(picked.n_rows), offsets_of(sizes))
+
+    def divided(self, rows: np.ndarray) -> Groups:
+        """One group for each row of `rows`, which holds positions among all vectors."""
+        return self._take(rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1])
 
     def blocks(self, copies: int = 4) -> Iterator[slice]:
         """Slices of whole groups whose float64 vectors fit `copies` times into the working memory, and into caches."""
@@ -303,12 +369,7 @@ class Groups:
             rows = slice(start, min(start + n_rows, self.n_rows))
             first = self.group_of(start)
             last = int(np.searchsorted(self.offsets, rows.stop))
-            offsets = np.clip(self.offsets[first : last + 1], rows.start, rows.stop) - rows.start
-            weights = None if self.weights is None else self.weights[rows]
-            vectors, indices = (
-                (self.vectors[rows], None) if self.indices is None else (self.vectors, self.indices[rows])
-            )
-            yield slice(first, last), self._trusted(vectors, offsets, indices, weights)
+            yield slice(first, last), self._cut(rows, self.offsets[first : last + 1])
 
     def rows(self) -> np.ndarray:
         """All vectors in float64, group after group."""
@@ -325,162 +386,31 @@ class Groups:
             totals[filled] = np.add.reduceat(values, self.offsets[:-1][filled], axis=0)
         return totals
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
+    def repeat(self, values: np.ndarray) -> np.ndarray:
         """Repeat one value per group for each of its vectors."""
         return np.repeat(values, self.sizes, axis=0)
+
+    def split(self, values: Any) -> list[Any]:
+        """Divide one value per row into one part per group."""
+        return [values[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
     def group_of(self, row: int) -> int:
         """The group that holds a row."""
         return int(np.searchsorted(self.offsets, row, side="right")) - 1
 
-    def _check_weights(self, weights: Any) -> np.ndarray:
-        weights = check_numeric(np.asarray(weights), "weights").astype(np.float64, copy=False)
-        if weights.shape != (self.n_rows,):
-            raise ValueError(
-                f"weights must hold one number per vector, shape ({self.n_rows},), got shape {weights.shape}."
-            )
-        wrong = ~(np.isfinite(weights) & (weights >= 0))
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(
-                f"Group {self.group_of(row)} has weight {weights[row]}: weights must be finite and non-negative."
-            )
-        return weights
+
+def offsets_of(sizes: Any) -> np.ndarray:
+    """Where each of consecutive parts begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def validate_groups(X: Any, *, allow_empty: bool = False, name: str = "X") -> Groups:
-    """Turn any accepted input into validated `Groups`.
-
-    Parameters
-    ----------
-    X : groups
-        A list, tuple or object array of (n_i, n_features) arrays; an (n_groups, n_vectors, n_features)
-        array; `Groups`; a pandas, polars or Arrow column of lists of vectors; or an
-        (n_groups, n_features) array or data frame, which means groups of one vector each.
-    allow_empty : bool, default=False
-        Whether groups without vectors, or whose weights sum to 0, are accepted.
-    name : str, default="X"
-        What errors call the input.
-
-    Returns
-    -------
-    groups : Groups
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_mcsg import validate_groups
-    >>> validate_groups([np.ones((3, 2)), np.zeros((1, 2))])
-    Groups(n_groups=2, n_features=2, sizes=1..3)
-    >>> validate_groups(np.zeros((4, 2)))
-    Groups(n_groups=4, n_features=2, sizes=1..1)
-    """
-    groups = _to_groups(X)
-    if len(groups) == 0:
-        raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
-    if groups.n_features == 0:
-        raise ValueError(
-            f"Found groups with 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if not allow_empty:
-        _check_filled(groups)
-    _check_finite(groups, name)
-    return groups
-
-
-def _to_groups(X: Any) -> Groups:
-    if isinstance(X, Groups):
-        return X
-    if sparse.issparse(X):
-        raise TypeError("Groups of vectors are dense, but X is a sparse matrix: pass X.toarray().")
-    if isinstance(X, str | bytes):
-        raise TypeError(
-            "X is a string; a collection of groups of vectors is required. Texts must be turned into vectors first."
-        )
-    if hasattr(X, "to_arrow") and not hasattr(X, "columns"):
-        X = X.to_arrow()
-    if hasattr(X, "to_pylist"):
-        return _from_arrow(X)
-    if hasattr(X, "columns") and X.shape[1] == 1 and len(X) and np.ndim(next(iter(X[X.columns[0]]))) > 0:
-        return _to_groups(X[X.columns[0]])
-    if hasattr(X, "iloc") and X.ndim == 1:
-        X = list(X)
-    if isinstance(X, np.ndarray) and X.ndim == 3:
-        n_groups, size, width = check_numeric(X, "X").shape
-        return Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
-    if _is_sequence_of_groups(X):
-        return Groups.from_list(X)
-    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
-    return Groups(vectors, np.arange(len(vectors) + 1))
-
-
-def _from_arrow(column: Any) -> Groups:
-    """Pack an Arrow column of lists of vectors; its buffers are used as they are."""
-    if hasattr(column, "combine_chunks"):
-        column = column.combine_chunks()
-    try:
-        vectors = column.flatten()
-        widths = set(vectors.value_lengths().to_pylist())
-        values = vectors.flatten().to_numpy(zero_copy_only=False)
-    except (AttributeError, TypeError) as error:
-        raise TypeError(f"An Arrow column of groups must hold lists of vectors, got type {column.type}.") from error
-    if column.null_count or None in widths:
-        raise ValueError("The Arrow column holds nulls: a group without vectors is an empty list.")
-    if len(widths) > 1:
-        raise ValueError(f"All vectors must have the same number of features, found {sorted(widths)}.")
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return Groups(values.reshape(-1, max(widths, default=0)), np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _is_sequence_of_groups(X: Any) -> bool:
-    """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and X.dtype == object
-    if not isinstance(X, list | tuple):
-        return False
-    if len(X) == 0:
-        return True
-    sample = X[0]
-    if isinstance(sample, list | tuple):
-        return len(sample) == 0 or np.ndim(sample[0]) > 0
-    return isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
-
-
-def _check_filled(groups: Groups) -> None:
-    void = groups.totals <= 0
-    if not void.any():
-        return
-    first = np.flatnonzero(void)[:5].tolist()
-    which = f"Group {first[0]}" if void.sum() == 1 else f"Groups {', '.join(map(str, first))}"
-    more = f" and {void.sum() - len(first)} more" if void.sum() > len(first) else ""
-    verb = "has" if void.sum() == 1 else "have"
-    what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
-    raise ValueError(
-        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0 in ModelComparisonSimilarity and fit, which gives every group pseudo-vectors of the "
-        f"fitted corpus."
-    )
-
-
-def _check_finite(groups: Groups, name: str) -> None:
-    """Raise naming the first group with a NaN or an infinity, reading the table or the rows, whichever is shorter."""
-    if groups.vectors.dtype.kind != "f":
-        return
-    whole_table = groups.indices is None or len(groups.vectors) <= len(groups.indices)
-    n_rows = len(groups.vectors) if whole_table else groups.n_rows
-    step = max(1, int(get_config()["working_memory"] * 2**20 // (8 * groups.n_features)))
-    for start in range(0, n_rows, step):
-        rows = slice(start, start + step)
-        block = groups.vectors[rows] if whole_table else groups.vectors[groups._row_indices()[rows]]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(block.sum(dtype=np.float64)):
-                continue
-        wrong = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
-        if whole_table and groups.indices is not None:
-            wrong = np.flatnonzero(np.isin(groups.indices, wrong))
-        if len(wrong):
-            i = groups.group_of(wrong[0])
-            kind = "NaN" if np.isnan(groups[i]).any() else "inf"
-            raise ValueError(
-                f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors."
-            )
+def _join_rows(name: str, parts: Sequence[Any] | None, sizes: list[int]) -> Any:
+    """One array from one per group, whose lengths must fit."""
+    if parts is None:
+        return None
+    if len(parts) != len(sizes):
+        raise ValueError(f"{name} must hold one array per group: got {len(parts)} for {len(sizes)} groups.")
+    for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        if np.shape(part) != (size,):
+            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
+    return np.concatenate([np.asarray(part, dtype=object if name == "labels" else None) for part in parts])

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg import _storage
-from sklearn_mcsg._base import GroupsEstimator
+from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_number
-from sklearn_mcsg.pairs import split_pipeline
+from sklearn_mcsg._estimator import ComparesGroups, split_pipeline
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
 __all__ = ["GroupNeighbors"]
@@ -26,6 +25,7 @@ __all__ = ["GroupNeighbors"]
 _CHUNK_BYTES = 2**26  # of the matrix at a time
 
 
+@storage.register
 class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Exact nearest neighbours among groups, by any similarity.
 
@@ -34,13 +34,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Parameters
     ----------
     similarity : estimator, default=None
-        What compares groups: a `ModelComparisonSimilarity`, a baseline such as `MeanVector`, or a pipeline that ends
-        with one. ``None`` is ``ModelComparisonSimilarity(output="distance")``. Its `output` is the distance; with
-        ``"similarity"`` higher is nearer, and the distances are similarities negated.
+        A similarity of groups, or a pipeline that ends with one: `ModelComparisonSimilarity`, a baseline such as
+        `MeanVector`, your own subclass of `GroupSimilarity`, or anything with the methods of
+        `ComparesGroups`. ``None`` is ``ModelComparisonSimilarity(output="distance")``. Its `output` is
+        the distance; a similarity is negated.
     n_neighbors : int, default=5
         Number of neighbours.
     mode : {"distance", "connectivity"}, default="distance"
-        What `transform` puts into its graph.
+        What the graph of `transform` holds: distances, or ones.
     n_jobs : int, default=None
         Number of jobs, in place of the similarity's own.
     verbose : int, default=0
@@ -132,7 +133,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         if not hasattr(self, "similarity_"):
             return self.fit(X)
-        self._last().partial_fit(self._groups(X))
+        self.comparer().partial_fit(self._groups(X))
         return self
 
     def remove(self, indices: Any) -> Self:
@@ -159,18 +160,18 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         kept = np.delete(np.arange(n), indices)
         if not len(kept):
             raise ValueError("At least one group must remain in the index: to start anew, call fit.")
-        self._last()._keep_fitted(kept)
+        self.comparer().keep_fitted(kept)
         return self
 
     @property
     def n_samples_fit_(self) -> int:
         """Number of indexed groups."""
-        return self._last().n_groups_
+        return self.comparer().n_groups_
 
     @property
     def n_features_in_(self) -> int:
         """Width of the vectors."""
-        return self._last().n_features_in_
+        return self.comparer().n_features_in_
 
     @property
     def _n_features_out(self) -> int:
@@ -197,7 +198,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         k = self._check_n_neighbors(n_neighbors, itself=X is None)
-        found = [_smallest(distances, k) for distances, _ in self._distances(X, itself=np.inf)]
+        found = [_smallest(distances, k) for distances, _ in self.distance_blocks(X, itself=np.inf)]
         indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return (distances, indices) if return_distance else indices
 
@@ -227,7 +228,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_number(radius, "radius")
         indices: list[np.ndarray] = []
         values: list[np.ndarray] = []
-        for distances, _ in self._distances(X, itself=np.nan):
+        for distances, _ in self.distance_blocks(X, itself=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
@@ -293,7 +294,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.fit(X)
         k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), itself=False)
         found = []
-        for distances, rows in self._distances(None, itself=-np.inf):
+        for distances, rows in self.distance_blocks(itself=-np.inf):
             indices, values = _smallest(distances, k)
             values[:, 0] = rows
             found.append((indices, values))
@@ -309,7 +310,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             A folder, made anew; one that holds a saved index is replaced.
         """
         check_is_fitted(self, "similarity_")
-        _storage.save(path, self)
+        storage.save(path, self)
 
     @classmethod
     def load(cls, path: Any, *, mmap_mode: str | None = None) -> Self:
@@ -326,52 +327,71 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         index : GroupNeighbors
         """
-        return _storage.load(path, cls, mmap_mode)
+        return storage.load(path, cls, mmap_mode)
 
-    def _get_stored(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters."""
         return {"similarity_": self.similarity_}
 
-    def _set_stored(self, state: dict[str, Any]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
         self.similarity_ = state["similarity_"]
 
-    def _check_stored(self) -> None:
+    def check_restored(self) -> None:
+        """Raise unless everything is there that a query needs."""
         self._validate_params()
-        _check_compares(self._last())
-        check_is_fitted(self._last(), "n_groups_")
+        _check_compares(self.comparer())
+        check_is_fitted(self.comparer(), "n_groups_")
 
-    def _last(self) -> Any:
-        """What compares groups, at the end of the pipeline."""
+    def comparer(self) -> Any:
+        """The fitted similarity of groups, which is the last step of a pipeline.
+
+        Returns
+        -------
+        similarity : estimator
+        """
         check_is_fitted(self, "similarity_")
         return split_pipeline(self.similarity_)[1]
 
     def _working(self) -> Any:
-        """The same with the jobs and the bars that the index asks for."""
-        last = copy(self._last())
+        """The same with the number of jobs and the verbosity of the index."""
+        similarity = copy(self.comparer())
         for name in ("n_jobs", "verbose"):
-            if getattr(self, name) and hasattr(last, name):
-                setattr(last, name, getattr(self, name))
-        return last
+            if getattr(self, name) and hasattr(similarity, name):
+                setattr(similarity, name, getattr(self, name))
+        return similarity
 
     def _groups(self, X: Any) -> Any:
         """What the steps before the last make of X."""
         before = split_pipeline(self.similarity_)[0]
         return X if before is None else before.transform(X)
 
-    def _distances(self, X: Any, itself: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows of distances to all indexed groups, block by block, with the entry of each group itself apart.
+    def distance_blocks(self, X: Any = None, *, itself: float = np.inf) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows of distances to all indexed groups, in blocks of bounded size.
 
-        Indexed groups get `itself` in the place of their distance to themselves, which comes along.
+        Parameters
+        ----------
+        X : groups, or what the pipeline takes, default=None
+            Queries; ``None`` stands for the indexed groups.
+        itself : float, default=inf
+            What to put in the place of an indexed group's distance to itself.
+
+        Yields
+        ------
+        distances : ndarray of shape (n_rows, `n_samples_fit_`)
+            Distances of some queries.
+        own : ndarray of shape (n_rows,)
+            Distances of indexed groups to themselves, which `itself` has replaced; empty for queries.
         """
-        last = self._working()
-        sign = -1 if last.output == "similarity" else 1
-        groups = None if X is None else last._check_fitted_groups(self._groups(X))
-        n_queries = last.n_groups_ if groups is None else len(groups)
-        budget = min(get_config()["working_memory"] * 2**20, _CHUNK_BYTES)
-        for rows in gen_batches(n_queries, max(1, int(budget // (8 * last.n_groups_)))):
-            if groups is not None:
-                yield sign * last._compare(groups[rows]), np.empty(0)
+        similarity = self._working()
+        sign, n = (-1 if similarity.higher_is_nearer else 1), similarity.n_groups_
+        queries = None if X is None else similarity.validate(self._groups(X))
+        n_queries = n if queries is None else len(queries)
+        for rows in gen_batches(n_queries, count_within(8 * n, _CHUNK_BYTES)):
+            if queries is not None:
+                yield sign * similarity.compare_with_fitted(queries[rows]), np.empty(0)
                 continue
-            distances = sign * last._compare_fitted(rows)
+            distances = sign * similarity.compare_fitted(rows)
             own = np.arange(len(distances)), np.arange(rows.start, rows.stop)
             apart = distances[own]
             distances[own] = itself
@@ -398,9 +418,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(k)
 
 
-def _check_compares(last: Any) -> None:
-    if not isinstance(last, GroupsEstimator):
-        raise TypeError(f"similarity must compare groups, or be a pipeline ending so, got {type(last).__name__}.")
+def _check_compares(similarity: Any) -> None:
+    names = {*dir(ComparesGroups), *ComparesGroups.__annotations__} - {*dir(Protocol), "n_groups_"}
+    missing = sorted(name for name in names if not name.startswith("_") and not hasattr(similarity, name))
+    if missing:
+        raise TypeError(
+            f"similarity must compare groups, or be a pipeline that ends with a similarity, but "
+            f"{type(similarity).__name__} has no {missing[0]}. Subclass GroupSimilarity to add a similarity."
+        )
 
 
 def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from sklearn_mcsg._estimator import split_pipeline
 
 __all__ = ["PairSimilarity"]
 
@@ -39,8 +40,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.pipeline import Pipeline
-    >>> from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity, PairSimilarity
+    >>>     >>> from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity, PairSimilarity
     >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
     >>> pipe = Pipeline([("vectorizer", EmbeddingVectorizer(vectors)), ("similarity", ModelComparisonSimilarity())])
     >>> pairs = [("the cat", "the kitten"), ("the cat", "the dog"), ("the cat", "the tax"), ("a dog", "kitten")] * 3
@@ -102,7 +102,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         if before is not None:
             sides = tuple(before.transform(side) for side in sides)
         values = similarity.paired(*sides)
-        return values if getattr(similarity, "output", "similarity") == "similarity" else -values
+        return values if getattr(similarity, "higher_is_nearer", True) else -values
 
     def score(self, X: Any, y: Any) -> float:
         """Spearman's rank correlation of the similarities with given values.
@@ -132,14 +132,6 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(f"{constant[0]} is constant and orders no pairs: the score is 0.", stacklevel=2)
             return 0.0
         return float(spearmanr(similarity, y).statistic)
-
-
-def split_pipeline(estimator: Any) -> tuple[Any, Any]:
-    """What comes before the last step, if anything does, and the last step."""
-    if not isinstance(estimator, Pipeline):
-        return None, estimator
-    before = estimator[:-1] if len(estimator) > 1 else None
-    return before, estimator[-1]
 
 
 def _sides(X: Any) -> tuple[list, list]:

@@ -1,23 +1,27 @@
 """Conjugate priors for the Bayes factor, given by the user or learnt from a corpus.
 
-A learnt prior is empirical Bayes by moments: its mean is the corpus mean, its precision on a group's mean the
-ratio of the variance within groups to the variance between them, its shape the spread of the groups' own
-variances, and its scale the mean variance within groups. All of it comes from the groups' statistics in closed
-form, so it does not depend on their order, nor on whether they came at once or in pieces.
+A learnt prior is empirical Bayes by the method of moments (`learn_shape`). It comes from the groups' statistics in
+closed form, so it depends neither on their order nor on whether they came at once or in pieces.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, multigammaln
+
+from sklearn_mcsg.storage import register
 
 __all__ = ["NormalGamma", "NormalWishart"]
 
 _KAPPA_RANGE = 1e-3, 1e3
-_ALPHA_MAX = 100.0  # where a Gamma's spread is too small to be told from none
+_ALPHA_MAX = 100.0  # beyond it the variances of groups hardly differ
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class NormalGamma:
     """Normal-Gamma prior: precision ~ Gamma(alpha, rate=beta), mean ~ Normal(mean, 1 / (kappa precision)).
@@ -54,7 +58,35 @@ class NormalGamma:
     def __post_init__(self) -> None:
         _check_positive(self, "kappa", "alpha", "beta")
 
+    def united(
+        self, n: np.ndarray, mean: np.ndarray, scatter: np.ndarray, features: int = 1
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, means and scatters of groups united with the prior's own pseudo-vectors.
 
+        The prior is worth `kappa` vectors at its mean with a scatter of ``2 beta``, so the united scatter is twice the
+        posterior rate. Each scale is shared by `features` features.
+        """
+        weight = n[:, None]
+        total = self.kappa + weight
+        shift = mean - self.mean
+        square = shift**2 if features == 1 else np.square(shift).sum(axis=1, keepdims=True)
+        scatter = 2 * np.asarray(self.beta) + scatter + self.kappa * weight / total * square
+        return total[:, 0], self.mean + weight / total * shift, scatter
+
+    def log_evidence(self, statistics: Any, log_rate: np.ndarray, *, scales: int = 1, features: int = 1) -> np.ndarray:
+        """Log evidence of groups from the logarithms of their posterior rates, summed over the scales."""
+
+        def of_total(n: np.ndarray) -> np.ndarray:
+            log_ratio = 0.5 * features * np.log(self.kappa / (self.kappa + n))
+            log_gamma = gammaln(self.alpha + 0.5 * features * n) - gammaln(self.alpha)
+            return scales * (log_ratio + log_gamma - 0.5 * features * n * np.log(2 * np.pi))
+
+        prior_log_rate = np.broadcast_to(np.log(self.beta), scales).sum()
+        alpha = self.alpha + 0.5 * features * statistics.n
+        return statistics.of_total(of_total) + self.alpha * prior_log_rate - alpha * log_rate
+
+
+@register
 @dataclass(frozen=True, eq=False)
 class NormalWishart:
     """Normal-Wishart prior: precision ~ Wishart(inverse(scatter), dof), mean ~ Normal(mean, inverse(kappa precision)).
@@ -94,6 +126,42 @@ class NormalWishart:
         if np.linalg.eigvalsh(scatter)[0] <= 0:
             raise ValueError("scatter must be positive definite.")
 
+    @property
+    def _root(self) -> np.ndarray:
+        return np.linalg.cholesky(np.asarray(self.scatter, dtype=np.float64))
+
+    def whitened(self, x: np.ndarray) -> np.ndarray:
+        """Vectors in coordinates in which the prior's scatter is the identity."""
+        root = self._root
+        d = len(root)
+        return solve_triangular(root, x.reshape(-1, d).T, lower=True).T.reshape(x.shape)
+
+    def united(
+        self, n: np.ndarray, mean: np.ndarray, factors: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, means and factors of groups united with the `kappa` vectors at the prior mean, whitened around it.
+
+        The scatter of a group is F^T F with `factors` F. With the identity, which is the prior's own scatter, it is the
+        posterior scatter.
+        """
+        total = self.kappa + n
+        shift = self.whitened(mean - self.mean)
+        bridge = np.sqrt(self.kappa * n / total)[:, None] * shift
+        rows = np.concatenate([self.whitened(factors), bridge[:, None]], axis=1)
+        return total, (n / total)[:, None] * shift, rows
+
+    def log_evidence(self, statistics: Any, log_det: np.ndarray) -> np.ndarray:
+        """Log evidence of groups from the log determinants of their posterior scatters, less that of the prior's."""
+        root, n = self._root, statistics.n
+        d = len(root)
+
+        def of_total(n: np.ndarray) -> np.ndarray:
+            log_gamma = multigammaln(0.5 * (self.dof + n), d) - multigammaln(0.5 * self.dof, d)
+            return log_gamma + 0.5 * d * (np.log(self.kappa / (self.kappa + n)) - n * np.log(np.pi))
+
+        log_det_prior = 2 * np.log(np.diag(root)).sum()
+        return statistics.of_total(of_total) - 0.5 * (n * log_det_prior + (self.dof + n) * log_det)
+
 
 def check_prior(prior: object, kind: type, n_features: int, scales: int) -> None:
     """Raise unless a given prior is of the right kind and fits the number of features."""
@@ -120,7 +188,19 @@ def _check_positive(prior: NormalGamma | NormalWishart, *names: str) -> None:
 def learn_shape(
     n: np.ndarray, within: np.ndarray, between: np.ndarray, noise: float, features: int = 1
 ) -> tuple[float, float, np.ndarray]:
-    """Precision of the mean, shape of the variances and mean variance within groups.
+    """Precision of the mean, shape of the variances and mean variance within groups, by the method of moments.
+
+    Suppose a group has precision l ~ Gamma(alpha, beta), its mean is N(m, 1 / (kappa l)) and its n vectors are
+    N(mean, 1 / l). Write v = E[1 / l] = beta / (alpha - 1) for the mean variance and f for a group's degrees of freedom.
+
+    - The scatter within a group has expectation f / l. Hence v = sum(within) / sum(f).
+    - Group means have variance (1 / kappa + 1 / n) / l around m. Hence sum(n deviation^2) = v (N / kappa + G) for
+      G groups of N vectors in all, and 1 / kappa = between / (v N) - G / N.
+    - The scatter within is chi-squared with f degrees of freedom, over l, so its square has expectation
+      f (f + 2) E[1 / l^2], and E[1 / l^2] = v^2 (alpha - 1) / (alpha - 2). Hence
+      sum(within^2 / (f + 2)) / (v^2 sum(f)) = 1 + 1 / (alpha - 2).
+
+    Estimates are clipped to a range in which few or single vectors cannot take them to infinity.
 
     Parameters
     ----------
@@ -147,8 +227,8 @@ def learn_shape(
         )
     if not several.any():
         return 1.0, 2.0, variance
-    spread = (between / variance).mean() / total - features * np.count_nonzero(n) / total
-    kappa = np.clip(1 / max(spread, 1 / _KAPPA_RANGE[1]), *_KAPPA_RANGE)
+    inverse_kappa = (between / variance).mean() / total - features * np.count_nonzero(n) / total
+    kappa = np.clip(1 / max(inverse_kappa, 1 / _KAPPA_RANGE[1]), *_KAPPA_RANGE)
     ratio = ((within[several] / variance) ** 2).mean(axis=1) / (freedom + 2)
     alpha = 2 + 1 / max(ratio.sum() / freedom.sum() - 1, 1 / (_ALPHA_MAX - 2))
     return float(kappa), float(alpha), variance

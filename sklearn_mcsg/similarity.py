@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
-from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._base import ComparisonEstimator
-from sklearn_mcsg._calibration import ThresholdMixin
-from sklearn_mcsg._pairwise import OUTPUTS, in_precision, rows_per_chunk
-from sklearn_mcsg._statistics import Statistics
+from sklearn_mcsg import calibration
+from sklearn_mcsg._checks import check_positive_integer, check_share
+from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg._validation import validate_group
+from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.explanation import Explanation, explain_pair
+from sklearn_mcsg.engine.comparison import Comparison, in_precision
+from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
+from sklearn_mcsg.explanation import Explanation, explain_groups
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
+_SIMILARITY = OUTPUTS["similarity"]
 
-class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
+
+class ModelComparisonSimilarity(GroupSimilarity):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -35,25 +45,27 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         The model of a group: a normal distribution with diagonal, spherical or full covariance, or a
         von Mises-Fisher distribution of the vectors' directions.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        What a model costs: the number of parameters; Takeuchi's trace, right also for wrong models; Schwarz's
-        penalty; or nothing, with the exact evidence under a conjugate prior in place of the likelihood. ``"bayes"``
-        learns its prior from the fitted corpus unless the likelihood is an instance that has one.
+        The information criterion. Its penalty is the number of parameters (AIC), Takeuchi's trace, which also holds
+        for misspecified models (TIC), or Schwarz's penalty (BIC). ``"bayes"`` has no penalty: it replaces the
+        likelihood by the exact evidence under a conjugate prior, which is learnt from the fitted corpus unless the
+        likelihood is an instance that has one.
     output : {"similarity", "distance", "divergence", "centered"}, default="similarity"
-        What `transform`, `pairwise` and `paired` return:
+        What `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need one of the last
+        three: the similarity is higher for nearer groups, and they would cluster it upside down without an error.
 
         - ``"similarity"``: as above, unbounded, higher for more similar groups. As a kernel it is not positive
           semi-definite in general.
         - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
           twice the log-likelihood ratio.
-        - ``"divergence"``: distance times ``(n + m) / (n m)``, free of the groups' sizes; close to the squared
-          Mahalanobis distance of the means.
+        - ``"divergence"``: distance times ``(n + m) / (n m)``, which removes most of the dependence on the sizes of the
+          groups; close to the squared Mahalanobis distance of the means.
         - ``"centered"``: one minus the cosine of the two groups as seen from the centre of the reference groups, in
-          [0, 2]. The common part of all distances, large on real text, is gone.
+          [0, 2]. It removes the part that all distances have in common, which is large on real text.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It keeps groups of one vector and constant features finite.
     prior_strength : float, default=0.0
-        Number of pseudo-vectors, with the mean and variance of the fitted corpus, added to every group. With a positive
-        value groups may be empty.
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
+        positive value, groups may be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
     n_references : int, default=512
@@ -83,6 +95,7 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
     See Also
     --------
     model_comparison_similarity : The same as a function.
+    GroupSimilarity : The template, for a similarity of your own.
 
     Notes
     -----
@@ -91,8 +104,8 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
 
     Parameters changed after `fit` take effect at the next `fit`, except `output`, `n_jobs` and `verbose`.
 
-    `score_samples` and `score` choose among the Gaussian likelihoods without labels. Never compare ``"vmf"``, a density
-    on the sphere, with them, nor different criteria with each other.
+    `score_samples` and `score` choose among the Gaussian likelihoods without labels. Do not compare their values with
+    those of ``"vmf"``, which is a density on the sphere, nor the values of different criteria with each other.
 
     References
     ----------
@@ -110,10 +123,11 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
            [-134.3, -128.9,   20. ]])
     """
 
+    outputs = tuple(OUTPUTS)
     _parameter_constraints: ClassVar[dict] = {
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
-        "output": [StrOptions(set(OUTPUTS))],
+        "output": [StrOptions(set(outputs))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "penalty_scale": [Interval(Real, 0, None, closed="left")],
@@ -148,182 +162,108 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the groups that `transform` compares with, and learn from them what the parameters ask for.
+    # What the template asks for -----------------------------------------------------------------------------------
 
-        Parameters
-        ----------
-        X : groups
-            The corpus, in any form listed under Notes.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : ModelComparisonSimilarity
-        """
-        self._validate_params()
+    def start(self, output: str | None = None) -> Learnt:
+        """What the parameters say; raise NotFittedError if an output needs more."""
         comparison = self._new_comparison()
-        groups = self._check_groups(X)
-        self._set_fitted(comparison, comparison.statistics(groups), groups.output_dtype)
-        self._keep_features(X, groups)
-        return self
+        reasons = [] if output is None else comparison.unlearnt(self.prior_strength, OUTPUTS[output])
+        if reasons:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
+                f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        return Learnt(replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose), choose_output(self.output))
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Append groups to the fitted ones.
+    def summarize(self, learnt: Learnt, groups: Groups) -> Any:
+        """Sufficient statistics of the groups."""
+        return learnt.comparison.statistics(groups)
 
-        The result is that of one `fit` on all groups: everything learnt from the corpus (prior, pseudo-vectors,
-        references) is learnt anew from all groups seen so far, so earlier results that depend on it change.
+    def learn(self, summaries: Any, references: np.ndarray | None = None) -> Learnt:
+        """Learn prior and pseudo-vectors from statistics, and draw the references unless they are given."""
+        if references is None:
+            references = np.arange(len(summaries))
+            if len(references) > self.n_references:
+                random_state = check_random_state(self.random_state)
+                references = np.sort(random_state.choice(len(references), self.n_references, replace=False))
+        start = self.start()
+        comparison = start.comparison.completed(summaries, self.prior_strength)
+        return replace(start, comparison=comparison, statistics=summaries, references=references)
 
-        Parameters
-        ----------
-        X : groups
-            Further groups.
-        y : None
-            Ignored.
+    def prepare(self, learnt: Learnt, summaries: Any, output: str) -> Any:
+        """Criteria of the groups."""
+        if summaries is learnt.statistics:
+            return learnt.fitted(OUTPUTS[output])
+        return learnt.prepare(summaries, OUTPUTS[output])
 
-        Returns
-        -------
-        self : ModelComparisonSimilarity
-        """
-        if not hasattr(self, "_comparison"):
-            return self.fit(X)
-        self._validate_params()
-        self._check_unchanged()
-        groups = self._check_fitted_groups(X)
-        statistics = Statistics.concatenate([self._statistics, self._comparison.statistics(groups)])
-        dtype = np.result_type(self._dtype, groups.output_dtype)
-        return self._set_fitted(self._new_comparison(), statistics, dtype)
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Compare groups with the fitted ones.
-
-        Parameters
-        ----------
-        X : groups
-            Groups to compare.
-
-        Returns
-        -------
-        matrix : ndarray of shape (n_groups_X, `n_groups_`)
-            The chosen output for each pair.
-        """
-        check_is_fitted(self)
-        return self._indexed(X, self._compare(self._read(X, self.output)))
-
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit to groups and compare them with each other: ``pairwise(X)`` at the price of one pass.
-
-        Parameters
-        ----------
-        X : groups
-            The corpus.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        matrix : ndarray of shape (n_groups, n_groups)
-            The chosen output for each pair.
-        """
-        self.fit(X)
-        return self._indexed(
-            X, self._active().all_pairs(self._fitted_side(self.output), None, self.output, self._dtype)
-        )
-
-    def pairwise(
-        self, X: Any, Y: Any = None, *, output: str | None = None, out: np.ndarray | None = None
+    def compare(
+        self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Compare all pairs of groups.
+        """All pairs, of which only half are computed if both sides are the same object."""
+        return learnt.comparison.all_pairs(left, None if right is left else right, OUTPUTS[output], dtype, out)
 
-        Works before `fit` unless something has to be learnt from a corpus: ``prior_strength > 0``, ``"bayes"`` without
-        a given prior, and ``"centered"``.
+    def compare_rows(self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+        """Pairs of the same row."""
+        return learnt.comparison.row_by_row(left, right, OUTPUTS[output], dtype)
 
-        Parameters
-        ----------
-        X : groups
-            Groups along the rows.
-        Y : groups, default=None
-            Groups along the columns; ``None`` means `X`, of which only half the pairs are computed.
-        output : str, default=None
-            One of the outputs, in place of the parameter `output`.
-        out : ndarray of shape (n_groups_X, n_groups_Y), default=None
-            Where to put the matrix, for example a memory map: of the result's precision, float32 when all vectors are
-            float32 and float64 otherwise.
+    def learnt(self) -> Learnt:
+        """What was learnt, as a plain object for functions that use it; before `fit`, what the parameters say."""
+        self._validate_params()
+        if not self._is_fitted:
+            return self.start()
+        return replace(self._learnt_for(self.output), output=choose_output(self.output), dtype=self._fitted.dtype)
 
-        Returns
-        -------
-        matrix : ndarray of shape (n_groups_X, n_groups_Y)
-        """
-        left, right, output, dtype = self._prepare_sides(X, Y, output)
-        if out is not None:
-            _check_out(out, (len(left), len(left if right is None else right)), dtype)
-        return self._active().all_pairs(left, right, output, dtype, out)
-
-    def pairwise_chunked(
-        self, X: Any, Y: Any = None, *, output: str | None = None, reduce_func: Callable | None = None
-    ) -> Iterator[Any]:
-        """Compare all pairs of groups, a few rows of the matrix at a time.
-
-        Rows follow each other in chunks that fit into ``sklearn.get_config()["working_memory"]``, as in
-        `sklearn.metrics.pairwise_distances_chunked`.
-
-        Parameters
-        ----------
-        X : groups
-            Groups along the rows.
-        Y : groups, default=None
-            Groups along the columns; ``None`` means `X`.
-        output : str, default=None
-            One of the outputs, in place of the parameter `output`.
-        reduce_func : callable, default=None
-            Called as ``reduce_func(chunk, start)`` with the chunk and its first row; what it returns is yielded in
-            place of the chunk.
-
-        Yields
-        ------
-        chunk : ndarray of shape (n_rows, n_groups_Y), or what `reduce_func` returns
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_mcsg import ModelComparisonSimilarity
-        >>> X = np.random.default_rng(0).normal(size=(5, 4, 3))
-        >>> def nearest(chunk, start):
-        ...     return chunk.argmax(axis=1)
-        >>> np.concatenate(list(ModelComparisonSimilarity().pairwise_chunked(X, reduce_func=nearest)))
-        array([0, 1, 2, 3, 4])
-        """
-        left, right, output, dtype = self._prepare_sides(X, Y, output)
-        right = left if right is None else right
-        comparison = self._active()
-        rows = rows_per_chunk(dtype.itemsize * len(right))
-
-        def chunks() -> Iterator[Any]:
-            for batch in gen_batches(len(left), rows):
-                chunk = comparison.all_pairs(left[batch], right, output, dtype)
-                if Y is None and output != "similarity":
-                    chunk[np.arange(len(chunk)), np.arange(batch.start, batch.stop)] = 0
-                yield chunk if reduce_func is None else reduce_func(chunk, batch.start)
-
-        return chunks()
-
-    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
-        """Compare groups row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-        output : str, default=None
-            One of the outputs, in place of the parameter `output`.
+    def needs_corpus(self) -> bool:
+        """Whether something has to be learnt from a corpus before groups can be compared.
 
         Returns
         -------
-        values : ndarray of shape (n_groups,)
+        needs : bool
         """
-        left, right, output, dtype = self._prepare_sides(X, Y, output, paired=True)
-        return self._active().row_by_row(left, right, output, dtype)
+        self._validate_params()
+        return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
+
+    def _learnt_for(self, output: str) -> Learnt:
+        return super()._learnt_for(output).with_jobs(self.n_jobs, self.verbose)
+
+    def _new_comparison(self) -> Comparison:
+        """What the parameters say, before anything is learnt."""
+        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
+        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        comparison.check(self.prior_strength)
+        return comparison
+
+    def _set_fitted(self, summaries: Any, dtype: np.dtype, learnt: Any = None) -> None:
+        super()._set_fitted(summaries, dtype, learnt)
+        learnt = self._fitted.learnt
+        self.likelihood_ = learnt.comparison.likelihood
+        self.criterion_ = learnt.comparison.criterion
+        self.references_ = learnt.references
+        self._fitted_key = self._model_key()
+
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        state = super().stored_state()
+        learnt = {"references": self.references_, "null": self._fitted.learnt.null} if state else {}
+        return {**state, **learnt}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
+        learnt = replace(self.learn(state["summaries"], state["references"]), null=state["null"])
+        super().restore_state({**state, "learnt": learnt})
+
+    def _check_unchanged(self) -> None:
+        if self._model_key() != self._fitted_key:
+            raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
+
+    def _model_key(self) -> tuple:
+        """What the kept statistics depend on."""
+        parts = (self.likelihood, self.criterion)
+        keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
+        return *keys, self.reg_covar
+
+    # What users call ----------------------------------------------------------------------------------------------
 
     def explain(self, a: Any, b: Any, *, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
         """Explain the similarity of two groups by their vectors.
@@ -333,20 +273,155 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         a, b : array-like of shape (n_vectors, n_features), or Groups of one group
             The two groups.
         labels : pair of sequences, default=None
-            Names of the vectors of `a` and of `b`; ``None`` means their positions.
+            Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
+            positions.
 
         Returns
         -------
         explanation : Explanation
             Parts that sum to the output ``"similarity"``.
+
+        Examples
+        --------
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> a, b = [[0.0, 1.0], [1.0, 2.0], [4.0, 4.0]], [[3.0, 4.0], [5.0, 3.0], [5.0, 6.0]]
+        >>> ModelComparisonSimilarity().explain(a, b, labels=[["cat", "dog", "car"], ["bus", "van", "train"]])
+        Similarity 0.05 of 3 and 3 vectors: vectors -7.95, penalty +8.00
+          for:     car +2.49, bus -0.02
+          against: train -3.50, cat -3.22, dog -2.30
         """
-        return explain_pair(self, a, b, labels)
+        return explain_groups(*self._read_two(a, b), labels)
+
+    def _read_two(self, a: Any, b: Any) -> tuple[Learnt, Groups, Groups]:
+        """Two single groups, validated, and what was learnt."""
+        self._validate_params()
+        learnt = self._learnt_for("similarity")
+        one, other = (
+            validate_group(x, allow_empty=self.prior_strength > 0, name=name) for name, x in (("a", a), ("b", b))
+        )
+        if one.n_features != other.n_features:
+            raise ValueError(
+                f"a has {one.n_features} features, but b has {other.n_features}: take the vectors of both from one "
+                f"space."
+            )
+        return learnt, self.validate(one, "a"), self.validate(other, "b")
+
+    def calibrate(self, X: Any = None, *, n_pairs: int = 20_000) -> Self:
+        """Learn how near random pairs of groups are, so that `p_value` and `similar` can compare with chance.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups to draw pairs from; ``None`` means the fitted ones. Take groups of the domain that will be asked
+            about: p-values calibrated on another domain are too small.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
+        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
+        """
+        check_is_fitted(self)
+        check_positive_integer(n_pairs, "n_pairs")
+        learnt = self.learnt()
+        groups = learnt.fitted(learnt.output) if X is None else learnt.prepare(self.validate(X), learnt.output)
+        null = calibration.null_distribution(learnt, groups, n_pairs, check_random_state(self.random_state))
+        self._fitted = replace(self._fitted, learnt=replace(self._fitted.learnt, null=null))
+        return self
+
+    def p_value(self, X: Any, Y: Any) -> np.ndarray:
+        """How often random pairs of about the same size are at least as near as each pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are nearer than chance would make them.
+        """
+        null = self._calibrated()
+        learnt, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
+        values = self.compare_rows(learnt, left, right, output, np.dtype(np.float64))
+        return null.p_value(calibration.pair_size(left.n, right.n), OUTPUTS[output].as_distance(values))
+
+    def similar(self, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
+        """Whether pairs are nearer than all but a share `level` of random pairs of their size, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        level : float, default=0.01
+            Accepted rate of random pairs that are called similar.
+
+        Returns
+        -------
+        similar : ndarray of shape (n_groups,) of bool
+        """
+        check_share(level, "level")
+        p, window = self.p_value(X, Y), self._calibrated().window
+        if level * (1 + window) < 1:
+            raise ValueError(
+                f"level={level} is below the smallest p-value that {window} random pairs of a size allow: calibrate "
+                f"with n_pairs={int(np.ceil(10 / level))} or more, on enough groups."
+            )
+        return p <= level
+
+    def _calibrated(self) -> calibration.NullDistribution:
+        null = self._fitted.learnt.null if self._is_fitted else None
+        if null is None or null.output != self.output:
+            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+        return null
+
+    def paired_test(self, a: Any, b: Any, *, n_permutations: int = 999) -> calibration.PermutationTest:
+        """Test whether one distribution generated two groups, by dividing their vectors at random.
+
+        Under that hypothesis all divisions are exchangeable, so a p-value of at most 0.05 occurs in at most one of
+        twenty tests, whatever the distribution. When there are no more than `n_permutations` divisions, all of them
+        are used.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_vectors, n_features), or Groups of length 1
+            The two groups.
+        n_permutations : int, default=999
+            Number of random divisions.
+
+        Returns
+        -------
+        result : PermutationTest
+            With `similarity` and `pvalue`, the share of divisions that are at most as similar.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> x = np.random.default_rng(0).normal(size=(12, 3))
+        >>> ModelComparisonSimilarity(random_state=0).paired_test(x, x + 2).pvalue
+        0.001
+        """
+        check_positive_integer(n_permutations, "n_permutations")
+        learnt, one, other = self._read_two(a, b)
+        return calibration.permutation_test(learnt, one, other, n_permutations, check_random_state(self.random_state))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Information criterion of each group in the paper's sign: lower is better.
 
-        It is ``-2 (L - penalty)`` for AIC, TIC and BIC and minus twice the log evidence for the Bayes factor. Values of
-        ``"vmf"`` and of the Gaussian likelihoods, or of different criteria, must not be compared.
+        It is ``-2 (L - penalty)`` for AIC, TIC and BIC, and minus twice the log evidence for the Bayes factor. Do not
+        compare values of ``"vmf"`` with those of the Gaussian likelihoods, nor values of different criteria.
 
         Parameters
         ----------
@@ -357,14 +432,16 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         -------
         criterion : ndarray of shape (n_groups,)
         """
-        groups = self._read(X, "similarity")
-        return in_precision(self._prepare(groups, "similarity").alone, groups.output_dtype)
+        self._validate_params()
+        learnt = self._learnt_for("similarity")
+        groups = self.validate(X)
+        return in_precision(learnt.prepare(groups, _SIMILARITY).information, groups.output_dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
 
-        It chooses among Gaussian likelihoods without labels. ``"vmf"``, a density on the sphere, must not be compared
-        with them, nor different criteria with each other.
+        It chooses among Gaussian likelihoods without labels. Do not compare values of ``"vmf"``, which is a density on
+        the sphere, with theirs, nor values of different criteria.
 
         Parameters
         ----------
@@ -378,13 +455,6 @@ class ModelComparisonSimilarity(ThresholdMixin, ComparisonEstimator):
         score : float
         """
         return -float(np.mean(self.score_samples(X), dtype=np.float64))
-
-
-def _check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
-        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
-        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
-        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")
 
 
 def model_comparison_similarity(
@@ -410,7 +480,7 @@ def model_comparison_similarity(
     likelihood : str or Likelihood, default="diag"
         The model of a group.
     criterion : str or Criterion, default="aic"
-        What a model costs.
+        The information criterion.
     output : str, default="similarity"
         What to return for each pair.
     **params : dict
@@ -434,8 +504,7 @@ def model_comparison_similarity(
            [17.18, 16.19,  0.  ]])
     """
     estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, **params)
-    estimator._validate_params()
-    if estimator._learns(estimator._new_comparison(), output):
+    if estimator.needs_corpus():
         estimator.fit(X)
         if Y is not None:
             estimator.partial_fit(Y)

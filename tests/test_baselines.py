@@ -119,7 +119,7 @@ def test_what_must_be_fitted():
         SIF(n_components=1).pairwise(X)
     with pytest.raises(NotFittedError):
         MeanVector().transform(X)
-    with pytest.raises(ValueError, match="n_components=3 is more than the 4 groups of 2 features"):
+    with pytest.raises(ValueError, match="n_components=3 is more than 4 groups of 2 features can have"):
         SIF(n_components=3).fit(X)
 
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
-from sklearn_mcsg._calibration import NullDistribution
-from sklearn_mcsg._pairwise import OUTPUTS
+from sklearn_mcsg.calibration import NullDistribution
+from sklearn_mcsg.engine.outputs import OUTPUTS
 
 
 def corpus(n_groups, seed, sizes=(2, 25)):
@@ -76,11 +76,11 @@ def test_levels_hold_where_sizes_are_tied(output, sizes):
         assert 0.025 <= (model.p_value(fresh[left], fresh[right]) <= 0.05).mean() <= 0.085
 
 
-@pytest.mark.filterwarnings("ignore:.*few to learn chance")
+@pytest.mark.filterwarnings("ignore:.*groups to calibrate with")
 def test_few_groups_cannot_claim_small_p_values():
     groups = corpus(6, 0)
     model = ModelComparisonSimilarity(random_state=0).fit(groups)
-    with pytest.warns(UserWarning, match="6 groups are few to learn chance from"):
+    with pytest.warns(UserWarning, match="Only 6 groups to calibrate with"):
         model.calibrate()
     assert model.p_value(groups, groups).min() >= 1 / 16
     with pytest.raises(ValueError, match="level=0.01 is below the smallest p-value that 15 random pairs"):
@@ -96,7 +96,7 @@ def test_thresholds_leave_about_their_level_below(output):
     size = fresh.totals[left] * fresh.totals[right] / (fresh.totals[left] + fresh.totals[right])
     values = model.paired(fresh[left], fresh[right])
     for level in (0.1, 0.01):
-        assert level / 2 <= (values <= model._null[1].threshold(size, level)).mean() <= 2 * level
+        assert level / 2 <= (values <= model.learnt().null.threshold(size, level)).mean() <= 2 * level
 
 
 def test_calibration_on_other_groups_and_reproducible():
@@ -160,7 +160,7 @@ def test_permutation_of_weighted_vectors_and_errors():
     result = model.paired_test(a, b)
     assert result.pvalue <= 0.01
     assert result.similarity == pytest.approx(model.paired(a, b)[0])
-    with pytest.raises(ValueError, match="one group with one other, got 2"):
+    with pytest.raises(ValueError, match="a holds 2 groups, but must be a single group"):
         model.paired_test(Groups.concatenate([a, a]), b)
-    with pytest.raises(ValueError, match="X has 2 features, but Y has 3"):
+    with pytest.raises(ValueError, match="a has 2 features, but b has 3"):
         model.paired_test(a, np.ones((4, 3)))

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_mcsg import (
+    Fit,
     LIKELIHOODS,
     DiagonalGaussian,
     Groups,
@@ -26,9 +27,9 @@ from sklearn_mcsg import (
     ModelComparisonSimilarity,
     NormalGamma,
     _merging,
-    _pairwise,
 )
-from sklearn_mcsg._likelihood import Fit
+from sklearn_mcsg.engine import parallel
+from sklearn_mcsg.engine.dispatch import engine_context
 
 ESTIMATORS = [
     ModelComparisonClustering(),
@@ -64,7 +65,7 @@ def total_criterion(model, groups, clusters):
     weights = None if groups.weights is None else groups.weights[indices]
     information = model.score_samples(Groups(groups.vectors, offsets, indices=indices, weights=weights))
     if model.prior_strength > 0:
-        comparison = model._comparison
+        comparison = model.learnt().comparison
         information += 2 * comparison.criterion.goodness(Fit(comparison.likelihood, comparison.pseudo))
     return information
 
@@ -95,12 +96,11 @@ def labels_of(clusters, n):
 
 @pytest.mark.parametrize(("prior_strength", "weighted"), [(0.0, False), (1.5, True)])
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
-def test_brute_force(likelihood, criterion, prior_strength, weighted, make_groups, monkeypatch):
-    if weighted:
-        monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0)
+def test_brute_force(likelihood, criterion, prior_strength, weighted, make_groups):
     groups = make_groups(12, 3, sizes=(2, 7), weighted=weighted)
     params = dict(prior_strength=prior_strength, reg_covar=0.01, penalty_scale=1.3)
-    clustering = ModelComparisonClustering(likelihood, criterion, **params).fit(groups)
+    with engine_context("numba" if weighted else "numpy"):
+        clustering = ModelComparisonClustering(likelihood, criterion, **params).fit(groups)
     model = ModelComparisonSimilarity(likelihood, criterion, **params)
     partitions, similarities = brute_force(model, groups)
     scale = np.abs(similarities).max()
@@ -114,13 +114,13 @@ def test_brute_force(likelihood, criterion, prior_strength, weighted, make_group
     assert_array_equal(clustering.labels_, clustering.cut(12 - merged))
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_many_orphans_and_dropped_slots(compiled, make_groups, monkeypatch):
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_many_orphans_and_dropped_slots(engine, make_groups, monkeypatch):
     """Enough groups that partners are lost, found again, and slots dropped many times."""
-    monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0 if compiled else np.inf)
     monkeypatch.setattr(_merging, "_CHUNK_BYTES", 2**12)
     groups = make_groups(60, 2, sizes=(2, 5), spread=2.0, seed=3)
-    clustering = ModelComparisonClustering(reg_covar=0.1, prior_strength=0).fit(groups)
+    with engine_context(engine):
+        clustering = ModelComparisonClustering(reg_covar=0.1, prior_strength=0).fit(groups)
     partitions, similarities = brute_force(ModelComparisonSimilarity(reg_covar=0.1), groups)
     assert_allclose(clustering.similarities_, similarities, rtol=1e-9, atol=1e-9)
     for clusters in partitions:
@@ -301,7 +301,7 @@ def test_empty_groups_need_a_prior():
         (dict(n_clusters=31), r"n_clusters must be between 1 and the number of groups \(n_samples = 30\), got 31"),
         (dict(n_clusters=0), "The 'n_clusters' parameter"),
         (dict(linkage="single"), "The 'linkage' parameter"),
-        (dict(linkage="average"), "linkage='average' needs n_clusters"),
+        (dict(linkage="average"), "Average linkage has no stopping rule: set n_clusters"),
         (dict(output="similarity"), "The 'output' parameter"),
         (dict(likelihood="vmf", criterion="bayes"), "defines no log_evidence"),
     ],
@@ -342,6 +342,6 @@ def test_it_survives_and_has_no_transform():
 
 def test_progress_bar(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("sklearn_mcsg._pairwise.PATIENCE", 0)
+    monkeypatch.setattr(parallel, "PATIENCE", 0)
     ModelComparisonClustering(verbose=1).fit(planted_groups(10)[0])
     assert "9.00/9.00" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_mcsg import LIKELIHOODS, SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
-from sklearn_mcsg._pairwise import OUTPUTS
+from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 
 

@@ -17,14 +17,18 @@ import sklearn
 from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, NormalGamma, VonMisesFisher, _pairwise
+from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, NormalGamma, VonMisesFisher
+from sklearn_mcsg.engine import parallel
+from sklearn_mcsg.engine.dispatch import engine_context
+from sklearn_mcsg.engine.outputs import OUTPUTS
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
 
 @pytest.fixture
-def compiled(monkeypatch):
-    monkeypatch.setattr(_pairwise, "COMPILE_FROM", 0)
+def compiled():
+    with engine_context("numba"):
+        yield
 
 
 def one_by_one(model, X, Y):
@@ -143,7 +147,7 @@ def test_processes(make_groups):
 # Chunks and out -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output", _pairwise.OUTPUTS)
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_chunks_are_the_rows_of_the_matrix(output, make_groups):
     X, Y = make_groups(30, 3, (6, 9)), make_groups(9, 3, (6, 9), seed=1)
     model = ModelComparisonSimilarity(output=output).fit(X)
@@ -198,7 +202,7 @@ def test_statistics_from_a_table_stay_within_the_working_memory():
         whole = ModelComparisonSimilarity().fit(groups)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    kept = sum(array.nbytes for array in vars(whole._statistics).values() if isinstance(array, np.ndarray))
+    kept = sum(array.nbytes for array in vars(whole.learnt().statistics).values() if isinstance(array, np.ndarray))
     assert peak < 3 * kept + 16 * 2**20
     assert peak < 70 * 2**20
 
@@ -232,9 +236,10 @@ print(sorted({"numba", "tqdm", "matplotlib"} & set(sys.modules)))
 
 COMPILE = """
 import numpy as np
-from sklearn_mcsg import ModelComparisonSimilarity, _pairwise
-_pairwise.COMPILE_FROM = 0
-print(ModelComparisonSimilarity().pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
+from sklearn_mcsg import ModelComparisonSimilarity
+from sklearn_mcsg.engine.dispatch import engine_context
+with engine_context("numba"):
+    print(ModelComparisonSimilarity().pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
 """
 
 
@@ -247,7 +252,7 @@ def test_kernels_compile_where_nothing_can_be_written(tmp_path):
 
 def test_kernels_are_compiled_once_per_machine(tmp_path):
     """A process later finds on disk all that the first has compiled."""
-    count = "from sklearn_mcsg._kernels import log_products as k; print(k[np.dtype(float)].stats.cache_misses.total())"
+    count = "from sklearn_mcsg.likelihoods.kernels import log_products_float64 as k; print(k.stats.cache_misses.total())"
     results = [run(COMPILE + count, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
     assert "kernel" in str(list(tmp_path.rglob("*.nbi")))
     assert results[1].stdout.split()[-1] == "0", results[1].stderr
@@ -263,7 +268,7 @@ class Terminal(io.StringIO):
 def test_progress_only_when_asked_for_and_watched(terminal, verbose, make_groups, monkeypatch):
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(_pairwise, "PATIENCE", 0)
+    monkeypatch.setattr(parallel, "PATIENCE", 0)
     ModelComparisonSimilarity(verbose=verbose).pairwise(make_groups(30, 3))
     assert bool(stream.getvalue()) == (terminal and bool(verbose))
     if stream.getvalue():
@@ -308,9 +313,9 @@ def test_interrupt_stops_within_a_second():
 class Sleepy(DiagonalGaussian):
     """Takes its time over each block, so that a worker can die while there is work."""
 
-    def pooled(self, a, b, precision=None):
+    def log_likelihood(self, statistics):
         time.sleep(0.1)
-        return super().pooled(a, b, precision)
+        return super().log_likelihood(statistics)
 
 
 def top_two(chunk, start):
@@ -328,6 +333,7 @@ def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tm
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),
         sklearn.config_context(working_memory=0.5),
+        engine_context("numpy"),
     ):
         assert_allclose(model.pairwise(X), truth, rtol=1e-10, atol=1e-10)
         best = np.concatenate(list(model.pairwise_chunked(X, reduce_func=top_two)))

@@ -2,9 +2,9 @@
 Choosing a likelihood without labels
 ====================================
 
-Which model suits my groups, when nobody has said which of them belong together? ``score`` is minus the mean criterion
-of the groups, so ``GridSearchCV`` can choose a likelihood on groups it has not seen. Here the truth is known, and we
-look at when the choice can be trusted, and by which criterion.
+Which likelihood fits my groups best if there are no labels? ``score`` is the negative mean criterion of the groups, so
+``GridSearchCV`` can choose a likelihood by its score on held-out groups. The true model is known here, so the example
+can show when the choice can be trusted, and which criterion to use.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ N_FEATURES = 4
 
 
 def draw_groups(rng, truth, n_vectors, n_groups=200):
-    """Groups of normal vectors, each with a centre and a covariance of its own."""
+    """Draw groups of normal vectors, each group with its own centre and covariance."""
     centres = rng.normal(scale=2, size=(n_groups, 1, N_FEATURES))
     noise = rng.normal(size=(n_groups, n_vectors, N_FEATURES))
     if truth == "diag":
@@ -33,8 +33,8 @@ def draw_groups(rng, truth, n_vectors, n_groups=200):
 # One search
 # ----------
 #
-# Groups of 20 vectors, whose features have different variances and no correlation. The search finds the model that made
-# them, without labels.
+# Each group has 20 vectors. The features have different variances and are uncorrelated. The search finds the true model
+# without labels.
 
 rng = np.random.default_rng(0)
 search = GridSearchCV(ModelComparisonSimilarity(), {"likelihood": LIKELIHOODS}, cv=5)
@@ -44,12 +44,12 @@ for likelihood, score in zip(LIKELIHOODS, search.cv_results_["mean_test_score"],
 print("chosen:   ", search.best_params_["likelihood"])
 
 # %%
-# Every truth, every size
-# -----------------------
+# All models and group sizes
+# --------------------------
 #
-# Now with groups of 3 to 64 vectors from each of the three models, under AIC and under the exact evidence, ``"bayes"``.
-# A curve shows how much better a likelihood describes held-out groups than the true one: whatever is above zero would
-# be chosen in its place.
+# The next figure uses groups of 3 to 64 vectors from each of the three models, and compares AIC with the exact
+# evidence, ``"bayes"``. Each curve shows how much better a likelihood scores on held-out groups than the true one. A
+# likelihood above zero, in the grey area, would be chosen instead of the true one.
 
 sizes = [3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64]
 fig, axes = plt.subplots(2, 3, figsize=(8.5, 5.4), sharex=True, sharey=True, layout="constrained")
@@ -67,16 +67,18 @@ for column, truth in zip(axes.T, LIKELIHOODS, strict=True):
         ax.set(xscale="log", yscale="symlog", ylim=(-500, 200))
         ax.set_xticks([3, 8, 23, 64], [3, 8, 23, 64])
         ax.minorticks_off()
-        ax.set_title(f"truth: {truth}, by {criterion}", fontsize="medium")
+        ax.set_title(f"true: {truth}, criterion: {criterion}", fontsize="medium")
         ax.legend(fontsize="small", frameon=False, loc="upper right")
-fig.supxlabel(f"vectors in a group, of {N_FEATURES} features")
-fig.supylabel("gain over the true likelihood")
+fig.supxlabel(f"vectors per group ({N_FEATURES} features)")
+fig.supylabel("score minus that of the true likelihood")
 plt.show()
 
 # %%
-# AIC trusts large samples. In groups of three to five vectors, hardly more than there are features, a full covariance
-# explains every vector, and AIC prefers it by far, whatever the truth is. From eight vectors on it is right each time.
+# AIC assumes large samples. With three to five vectors per group, hardly more than the number of features, a full
+# covariance overfits, and AIC strongly prefers it whatever the true model is. From eight vectors on, AIC is always
+# right.
 #
-# The evidence never makes that mistake. It learns its prior from the groups it is fitted to, and a flexible model with
-# such a prior behaves like a simple one where the truth is simple: in the lower left panel all three are within half a
-# unit of each other, and any of them will do. With few vectors in a group, compare likelihoods under ``"bayes"``.
+# The evidence does not make this mistake. It learns its prior from the groups it is fitted to. With this prior, a
+# flexible model behaves like a simple one if the true model is simple: in the lower left panel the three scores are
+# within half a unit of each other, and any likelihood will do. With few vectors per group, use ``criterion="bayes"`` to
+# compare likelihoods.

@@ -2,9 +2,9 @@
 All pairs on a Dask cluster
 ===========================
 
-How are all pairs of many groups shared out among machines? The matrix is computed in blocks, and the blocks are joblib
-tasks, so that any joblib backend takes them: threads, processes, Dask or Ray. Here a small Dask cluster does the work
-inside this process. For a real one, only the address given to ``Client`` changes.
+How can the comparison of all pairs be distributed over several machines? The matrix is computed in blocks. The blocks
+are joblib tasks, so any joblib backend can run them: threads, processes, Dask or Ray. This example starts a small Dask
+cluster inside the current process. For a real cluster, only the address passed to ``Client`` changes.
 """
 
 import time
@@ -26,16 +26,17 @@ X = [rng.normal(centres[source], size=(rng.integers(5, 40), 60)) for source in s
 # The same call, twice
 # --------------------
 #
-# Threads first. ``working_memory`` bounds the size of a block, in MiB; it is set low to have many of them.
+# The first run uses threads.
 
 model = ModelComparisonSimilarity(output="distance", n_jobs=-1)
-model.pairwise(X[:100])  # compiles, once
+model.pairwise(X[:100])  # compiles the code once
 start = time.perf_counter()
 by_threads = model.pairwise(X)
 print(f"threads: {time.perf_counter() - start:.2f} s")
 
 # %%
-# On Dask the call is the same, inside ``parallel_config``. The task stream records which worker did what, and when.
+# The second run uses Dask: the same call inside ``parallel_config``. ``working_memory`` limits the size of a block, in
+# MiB; a low value gives many blocks. The task stream records which worker ran which task, and when.
 
 with (
     LocalCluster(
@@ -53,8 +54,8 @@ with (
 print(f"largest relative difference: {np.max(np.abs(by_dask - by_threads) / (1 + by_threads)):.0e}")
 
 # %%
-# Who did what
-# ------------
+# Tasks of each worker
+# --------------------
 
 tasks = [(task["worker"], step) for task in stream.data for step in task["startstops"] if step["action"] == "compute"]
 begin = min(step["start"] for _, step in tasks)
@@ -69,13 +70,12 @@ left.set(xlabel="seconds since the first task", title=f"{len(tasks)} tasks of on
 left.invert_yaxis()
 left.spines[["top", "right"]].set_visible(False)
 image = right.imshow(by_dask[::6, ::6], cmap="cividis", vmax=np.quantile(by_dask, 0.99), extent=(0, 2400, 2400, 0))
-right.set(xlabel="group", ylabel="group", title="what they computed: distances")
+right.set(xlabel="group", ylabel="group", title="computed distances")
 fig.colorbar(image, ax=right, label="distance", shrink=0.8)
 plt.show()
 
 # %%
-# The numbers are the same up to rounding, whoever computes them. A worker that is free takes the next blocks and is
-# sent the groups of these only; joblib puts small blocks together into one task. The matrix shows the six sources as
-# squares and the sizes of the groups as stripes, as distances grow with size. On one machine, threads need no cluster.
-# Where the matrix would not fit into memory, :class:`~sklearn_mcsg.GroupNeighbors` runs on the same cluster and keeps
-# the nearest groups only.
+# Both runs give the same numbers up to rounding. A free worker takes the next blocks and receives only the groups that
+# these blocks need; joblib combines small blocks into one task. In the matrix, the six sources appear as squares and
+# the group sizes as stripes, because distances grow with size. On one machine, threads are enough. If the matrix does
+# not fit into memory, :class:`~sklearn_mcsg.GroupNeighbors` runs on the same cluster and keeps only the nearest groups.

@@ -1,10 +1,10 @@
 """
-A grid search over judged pairs
-===============================
+Grid search on rated pairs
+==========================
 
-Which likelihood, which criterion and which weights suit my texts, when some pairs have been judged?
-:class:`~sklearn_mcsg.PairSimilarity` makes samples of pairs and scores them by the rank correlation with the
-judgements, so that ``GridSearchCV`` does the rest.
+Which likelihood, criterion and output work best on my texts, if the similarity of some pairs has been rated?
+:class:`~sklearn_mcsg.PairSimilarity` takes pairs as samples and scores a model by the rank correlation of its
+similarities with the ratings, so ``GridSearchCV`` works as usual.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from sklearn_mcsg.datasets import load_short_texts
 # The pairs
 # ---------
 #
-# People's judgements are graded. Here we only know the topics of the texts, and judge by them: 1 for two texts on one
-# topic, 0 for two topics. That is a coarse gold standard. As half of the pairs are tied on either side, even a perfect
-# order of the pairs has a rank correlation below 1, which is printed.
+# Human ratings are graded. Here only the topics of the texts are known, so a pair is rated 1 if both texts are on the
+# same topic and 0 otherwise. This gold standard is coarse: half of the pairs are tied at each rating, so even a perfect
+# ranking has a rank correlation below 1, which is printed below.
 
 texts = load_short_texts()
 rng = np.random.default_rng(0)
@@ -37,9 +37,9 @@ for judgement, (one, other) in zip(judged[:2], pairs[:2], strict=True):
 # The search
 # ----------
 #
-# A von Mises-Fisher distribution has no evidence in closed form, and its TIC looks at all vectors again for each pair,
-# which takes long for ``centered``; so the grid has two parts. A full covariance is left out: texts of 11 to 20 words
-# are too short for it in 50 dimensions.
+# The von Mises-Fisher distribution has no closed-form evidence, and its TIC revisits all vectors for each pair, which
+# is slow for ``centered``. The grid therefore has two parts. A full covariance is left out: texts of 11 to 20 words are
+# too short for it in 50 dimensions.
 
 LIKELIHOODS, CRITERIA, OUTPUTS = (
     ["diag", "spherical", "vmf"],
@@ -58,7 +58,7 @@ search = GridSearchCV(PairSimilarity(make_text_similarity(n_references=30, rando
 print(*(f"{name.removeprefix(step):<11} {value}" for name, value in search.best_params_.items()), sep="\n")
 spread = search.cv_results_["std_test_score"][search.best_index_]
 print(f"correlation {search.best_score_:.2f}, standard deviation over the folds {spread:.2f}")
-print(f"a perfect order of the pairs has {spearmanr(judged, np.argsort(np.argsort(judged))).statistic:.2f}")
+print(f"correlation of a perfect ranking {spearmanr(judged, np.argsort(np.argsort(judged))).statistic:.2f}")
 
 # %%
 
@@ -77,12 +77,12 @@ for ax, output in zip(axes, OUTPUTS, strict=True):
     ax.set_yticks(range(len(LIKELIHOODS)), LIKELIHOODS)
     ax.set(title=f'output="{output}"', xlabel="criterion")
 axes[0].set_ylabel("likelihood")
-fig.colorbar(image, ax=axes, label="rank correlation, held-out pairs")
+fig.colorbar(image, ax=axes, label="rank correlation on held-out pairs")
 plt.show()
 
 # %%
-# The output matters more than the model. ``centered`` takes away what all texts have in common, and then it hardly
-# matters which likelihood and which criterion are below: they differ no more than the folds do. Without it the exact
-# evidence, ``"bayes"``, is far ahead of the others, since its prior has been learnt from the texts and knows their
-# common part, too. The best of a grid is always a little lucky: ``search.best_params_`` names one of several that are
-# equally good.
+# The output matters more than the model. ``centered`` removes what all texts have in common. The likelihood and the
+# criterion then hardly matter: their scores differ no more than the folds do. Without centring, the exact evidence,
+# ``"bayes"``, is far ahead of the other criteria, because its prior is learnt from the texts and also captures their
+# common part. The best score of a grid is always slightly optimistic: ``search.best_params_`` is one of several equally
+# good settings.

@@ -1,10 +1,10 @@
 """
-Pictures divided into regions
-=============================
+Segmenting images into regions
+==============================
 
-Which parts of a picture belong together, and how many kinds of them are there? A picture is cut into square tiles, and
-a tile is a group: its vectors are pixels, with their colour and with the slope of the brightness. Tiles are merged as
-long as one model explains them better than two, so the number of regions is found, not given.
+Which parts of an image belong together, and how many kinds of region are there? The image is cut into square tiles, and
+each tile is a group. Its vectors are pixels, described by their colour and the gradient of the brightness. Tiles are
+merged as long as one model explains them better than two, so the number of regions need not be given.
 """
 
 import matplotlib.pyplot as plt
@@ -14,11 +14,11 @@ from sklearn.datasets import load_sample_image
 
 from sklearn_mcsg import ModelComparisonClustering
 
-SIDE = 16  # of a tile, in pixels
+SIDE = 16  # side of a tile in pixels
 
 
 def cut_into_tiles(picture):
-    """Tiles of pixels with red, green, blue and the two slopes of the brightness; every fourth pixel is enough."""
+    """Cut an image into tiles of pixels with red, green, blue and brightness gradient; keep every fourth pixel."""
     slopes = np.gradient(picture.mean(axis=2))
     pixels = np.dstack([picture, *slopes])
     rows, columns = picture.shape[0] // SIDE, picture.shape[1] // SIDE
@@ -32,9 +32,9 @@ pictures = {name: load_sample_image(f"{name}.jpg")[:416] / 255 for name in ("chi
 # Regions
 # -------
 #
-# Pixels beside each other are alike and no independent observations, so each tile counts as one:
-# ``observations="groups"``. For comparison, Ward's method looks at the mean vectors of the same tiles, and is told the
-# number of regions that the models have found.
+# Neighbouring pixels are similar and therefore not independent. ``observations="groups"`` counts each tile as one
+# observation. For comparison, Ward's method clusters the mean vectors of the same tiles, given the number of regions
+# that model comparison has found.
 
 regions = {}
 for name, picture in pictures.items():
@@ -45,11 +45,11 @@ for name, picture in pictures.items():
     print(f"{name}: {len(tiles)} tiles of {tiles.shape[1]} pixels, {found.n_clusters_} regions")
 
 # %%
-# Every region is drawn in its mean colour.
+# Each region is drawn in its mean colour.
 
 
 def paint(picture, labels):
-    """The picture with each region in its mean colour."""
+    """Paint each region in its mean colour."""
     regions = np.kron(labels, np.ones((SIDE, SIDE), dtype=int))
     means = np.array([picture[regions == label].mean(axis=0) for label in range(labels.max() + 1)])
     return means[regions]
@@ -61,15 +61,15 @@ for row, (name, picture) in zip(axes, pictures.items(), strict=True):
     row[0].imshow(picture)
     row[1].imshow(paint(picture, models))
     row[2].imshow(paint(picture, means))
-for ax, title in zip(axes[0], ["picture", "regions by models", "regions by means, same number"], strict=True):
+for ax, title in zip(axes[0], ["image", "model comparison", "Ward on means, same number"], strict=True):
     ax.set_title(title, fontsize="medium")
 for ax in axes.flat:
     ax.set_axis_off()
 plt.show()
 
 # %%
-# A model knows how much the pixels of a tile differ, not their mean alone. What is smooth goes together: the sky with
-# the lake, and all the blurred leaves behind the flower, which Ward's method divides by their brightness. Tiles across
-# an outline are rougher than either side, and form regions of their own. The temple and the trees are dark and rough
-# alike: the models leave them together, and the means do not part them cleanly, either. Nobody has said what the right
-# regions are; the number of them, six in both pictures, is what the evidence supports.
+# A model describes not only the mean of the pixels in a tile, but also their variation. Smooth areas are merged: the
+# sky with the lake, and all the blurred leaves behind the flower, which Ward's method splits by brightness. Tiles on an
+# outline vary more than the tiles on either side, and form their own regions. The temple and the trees are both dark
+# and rough: model comparison leaves them together, and the means do not separate them cleanly, either. There is no
+# ground truth for the regions; six is the number that the evidence supports in both images.

@@ -1,11 +1,11 @@
 """
-Handwritten digits as groups of strokes
-=======================================
+Handwritten digits as groups of pixels
+======================================
 
-Can an image be compared as a set of its parts, wherever these are on the page? Here an image is a group with a vector
-for each inked pixel: the place, seen from the centre of the digit, and the three by three pixels around it. The ink is
-the weight. Neighbours among such groups are compared with neighbours among plain images, on digits in their places and
-on digits moved at random.
+Can images be compared as sets of their parts, regardless of the position on the page? Here each image is a group with
+one vector per inked pixel: the position of the pixel relative to the centre of the digit, and the three by three pixels
+around it. The weight is the ink. The example compares nearest neighbours of these groups with nearest neighbours of
+plain images, for digits in place and for digits moved at random.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ PAGE = 16
 
 
 def to_groups(pages):
-    """A vector for each inked pixel, weighted by its ink."""
+    """Turn each page into a group with one vector per inked pixel, weighted by its ink."""
     vectors, weights = [], []
     for page in pages:
         places = np.argwhere(page > 0)
@@ -35,7 +35,8 @@ def to_groups(pages):
 # The images
 # ----------
 #
-# scikit-learn's digits have eight by eight pixels. They are put on pages of 16 by 16, in the middle or anywhere.
+# scikit-learn's digits have eight by eight pixels. They are placed on pages of 16 by 16 pixels, either in the middle or
+# at random.
 
 images, labels = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
@@ -51,9 +52,9 @@ for name, places in corners.items():
 # Accuracy
 # --------
 #
-# Three nearest neighbours, cross-validated. A full covariance knows which surroundings come with which places;
-# ``reg_covar`` is the variance of the noise that every vector may have. To be fair to plain pixels, they are also tried
-# with each digit's centre of mass moved to the middle.
+# The accuracy is that of three nearest neighbours, cross-validated. A full covariance captures which surroundings occur
+# at which positions; ``reg_covar`` is the variance of the noise assumed in every vector. For a fair comparison, plain
+# pixels are also tried with the centre of mass of each digit moved to the middle.
 
 
 def centre(pages):
@@ -62,12 +63,12 @@ def centre(pages):
 
 
 def pixel_accuracy(pages):
-    """Of neighbours by the Euclidean distance of images."""
+    """Accuracy with the Euclidean distance between images."""
     return cross_val_score(KNeighborsClassifier(3), pages.reshape(len(pages), -1), labels).mean()
 
 
 def group_accuracy(pages, likelihood):
-    """Of neighbours by the comparison of models."""
+    """Accuracy with the model comparison distance between groups."""
     model = ModelComparisonSimilarity(likelihood, output="distance", reg_covar=1e-3, n_jobs=-1)
     distances = model.pairwise(to_groups(pages))
     return cross_val_score(KNeighborsClassifier(3, metric="precomputed"), distances, labels).mean()
@@ -91,7 +92,7 @@ shown = [np.flatnonzero(labels == digit)[0] for digit in range(8)]
 for ax, page in zip(left.subplots(4, 4).flat, [*pages["in place"][shown], *pages["moved"][shown]], strict=True):
     ax.imshow(page, cmap="Greys")
     ax.set(xticks=[], yticks=[])
-left.suptitle("digits in place (above) and moved (below)", fontsize="medium")
+left.suptitle("digits in place (top) and moved (bottom)", fontsize="medium")
 ax = right.subplots()
 heights = np.arange(len(methods))
 for offset, (where, colour) in zip((-0.2, 0.2), {"in place": "#0072B2", "moved": "#E69F00"}.items(), strict=True):
@@ -106,7 +107,7 @@ ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
 plt.show()
 
 # %%
-# Groups with a full covariance do as well as plain pixels on digits in their places, and do not notice when a digit
-# moves, as places are taken from its centre; plain pixels are lost then. But centring the images helps these just as
-# much: the gain is in the centre, not in the comparison of models. A diagonal covariance is not enough here. It does
-# not know which surroundings come with which places, and these make the digit.
+# On digits in place, groups with a full covariance do as well as plain pixels. Moving the digits does not affect them,
+# because positions are relative to the centre; plain pixels then fail. However, centring the images helps plain pixels
+# just as much: the gain comes from the centring, not from the comparison of models. A diagonal covariance is not enough
+# here. It ignores which surroundings occur at which positions, and this is what identifies a digit.

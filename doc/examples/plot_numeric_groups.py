@@ -2,9 +2,9 @@
 Sounds as groups of frames
 ==========================
 
-Do groups that have the same mean still differ? Four ways to play a note, steady, with vibrato, with tremolo and
-gliding, differ little in their mean spectrum; what tells them apart is how the spectra vary. A sound of any length is a
-group with a vector for each short frame, and the comparison goes into a pipeline as any transformer does.
+Can groups with the same mean be told apart? A note can be played in four styles: steady, vibrato, tremolo and glide.
+Their mean spectra differ little; the difference is in how the spectra vary. A sound of any length is a group with one
+vector per short frame, and the comparison is a pipeline step like any other transformer.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ STYLES = ["steady", "vibrato", "tremolo", "glide"]
 
 
 def play(rng, style):
-    """A note of random pitch and length."""
+    """Generate a note of random pitch and length."""
     time = np.arange(0, rng.uniform(0.5, 1.5), 1 / RATE)
     wave = np.sin(2 * np.pi * rng.uniform(4, 7) * time + rng.uniform(0, 6))
     pitch = rng.uniform(220, 440) * np.ones_like(time)
@@ -37,7 +37,7 @@ def play(rng, style):
 
 
 def to_frames(sounds):
-    """Logarithms of the energy in 17 bands of frequency, every 16 milliseconds."""
+    """Turn sounds into groups of log energies in 17 frequency bands, one vector every 16 milliseconds."""
     groups = []
     for sound in sounds:
         frequencies, _, spectra = stft(sound, RATE, nperseg=512, noverlap=384, boundary=None, padded=False)
@@ -60,21 +60,21 @@ for ax, style in zip(axes, STYLES, strict=True):
     frames = groups[np.flatnonzero(styles == style)[0]]
     ax.imshow(frames.T, aspect="auto", origin="lower", cmap="cividis", extent=(0, len(frames) * 0.016, 0, 17))
     ax.set(title=style, xlabel="seconds")
-axes[0].set_ylabel("band of frequency")
+axes[0].set_ylabel("frequency band")
 plt.show()
 
 # %%
 # Five nearest neighbours
 # -----------------------
 #
-# Each comparison is a step before the classifier. The last row compares nothing: it is what one would do by hand, means
-# and standard deviations of each band, scaled.
+# Each comparison is a pipeline step before the classifier. The last row uses features designed by hand instead: the
+# scaled means and standard deviations of each band.
 
 neighbours = KNeighborsClassifier(5, metric="precomputed")
 
 
 def summarise(groups):
-    """Means and standard deviations of each feature."""
+    """Compute the mean and standard deviation of each feature."""
     return np.array([[*group.mean(axis=0), *group.std(axis=0)] for group in groups])
 
 
@@ -83,7 +83,7 @@ pipelines = {
     "spherical": (ModelComparisonSimilarity("spherical", output="divergence"), neighbours),
     "diag": (ModelComparisonSimilarity("diag", output="divergence"), neighbours),
     "full": (ModelComparisonSimilarity("full", output="divergence"), neighbours),
-    "means and deviations": (FunctionTransformer(summarise), StandardScaler(), KNeighborsClassifier(5)),
+    "means and standard deviations": (FunctionTransformer(summarise), StandardScaler(), KNeighborsClassifier(5)),
 }
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 accuracy = {
@@ -102,7 +102,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The cosine of the means does better than chance, for a glide or a vibrato also smears the mean, but it misses much of
-# what there is. A variance for each band shows what varies, and a full covariance what varies together: under tremolo
-# all bands rise and fall as one, under vibrato one band falls as the next one rises. Means and standard deviations,
-# which somebody has to think of and to scale, come close to the full covariance and do better than the diagonal one.
+# The cosine of the means does better than chance, because a glide or a vibrato also blurs the mean, but it misses much
+# of the information. A diagonal covariance captures which bands vary, and a full covariance which bands vary together:
+# with tremolo, all bands rise and fall together; with vibrato, one band falls as the next one rises. Means and standard
+# deviations, which have to be designed and scaled by hand, come close to the full covariance and do better than the
+# diagonal one.

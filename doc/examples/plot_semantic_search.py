@@ -1,10 +1,10 @@
 """
-Searching by meaning
-====================
+Semantic search
+===============
 
-Which texts are nearest in meaning to a question, even if they share few of its words or none? A text is a group of word
-vectors, and :class:`~sklearn_mcsg.GroupNeighbors` finds the nearest groups. The usual way to compare such groups is the
-cosine of their mean vectors; both answer the same questions here, about 360 short texts on 12 topics.
+Which texts are closest in meaning to a question, even if they share few words with it or none? Each text is a group of
+word vectors, and :class:`~sklearn_mcsg.GroupNeighbors` finds the nearest groups. The usual alternative is the cosine of
+the mean vectors. This example compares both on 360 short texts on 12 topics.
 """
 
 from textwrap import fill
@@ -23,7 +23,7 @@ topics = np.array(texts.target_names)[texts.target]
 # Two indices
 # -----------
 #
-# The recommended pipeline for texts, and the mean of plain word vectors.
+# The first index uses the recommended pipeline for texts, the second the mean of plain word vectors.
 
 similarities = {
     "model comparison": make_text_similarity(random_state=0),
@@ -37,8 +37,8 @@ indices = {name: GroupNeighbors(similarity).fit(texts.data) for name, similarity
 # Four questions
 # --------------
 #
-# The length of a bar is one minus the distance: for both, 1 is the same text and 0 is unrelated. Blue bars are texts on
-# the topic of the question.
+# The length of a bar is one minus the distance. In both indices, 1 means the same text and 0 means unrelated. Blue bars
+# are texts on the topic of the question.
 
 questions = {
     "Which planets can I see tonight without a telescope?": "astronomy",
@@ -62,12 +62,12 @@ for column, (name, index) in zip(axes.T, indices.items(), strict=True):
 plt.show()
 
 # %%
-# All texts as questions
-# ----------------------
+# All texts as queries
+# --------------------
 #
-# Four questions prove little. With each of the 360 texts as a question in its turn, how many of the nearest ones are on
-# its topic? Two more ways are in the figure: the mean with the same weights as in the recommended pipeline, and
-# ``SIF``, which also takes the first principal component of all means away.
+# Four questions prove little. The next figure uses each of the 360 texts as a query, and shows how many of the nearest
+# texts are on the same topic. It adds two methods: the mean with the weights of the recommended pipeline, and ``SIF``,
+# which also removes the first principal component of all means.
 
 similarities["cosine of weighted means"] = make_pipeline(EmbeddingVectorizer(), MeanVector(output="distance"))
 similarities["SIF"] = make_pipeline(EmbeddingVectorizer(), SIF(n_components=1, output="distance"))
@@ -77,16 +77,16 @@ styles = [("#0072B2", "o"), ("#888888", "s"), ("#E69F00", "^"), ("#009E73", "D")
 for (name, similarity), (colour, marker) in zip(similarities.items(), styles, strict=True):
     hits = GroupNeighbors(similarity, n_neighbors=ranks[-1]).fit(texts.data).kneighbors(return_distance=False)
     precision = (topics[hits] == topics[:, None]).mean(axis=0).cumsum() / ranks
-    print(f"{name:<25} on topic: {precision[0]:.2f} of the first, {precision[9]:.2f} of the first ten")
+    print(f"{name:<25} share on topic: {precision[0]:.2f} at rank 1, {precision[9]:.2f} in the first ten")
     ax.plot(ranks, precision, marker=marker, color=colour, ms=4, label=name)
 ax.axhline(29 / 359, color="0.2", ls=":", lw=1, label="chance")
-ax.set(xlabel="number of texts found", ylabel="share on the topic", ylim=(0, 1), xticks=[1, 5, 10, 15, 20])
+ax.set(xlabel="number of neighbours", ylabel="share on the same topic", ylim=(0, 1), xticks=[1, 5, 10, 15, 20])
 ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 0.1))
 plt.show()
 
 # %%
-# The cosine of plain means finds everything near to everything, above 0.9: the words that all texts share make the most
-# of a mean, and a question finds texts that are put like it. Model comparison with the recommended weights does better,
-# on these questions and over all texts, though landlords lead it astray as well. Weights alone make half of the
-# difference or more. ``SIF`` is as good for the first text found and a little better from the second on; on pairs of
-# sentences it is the other way round (:doc:`/paper`).
+# With the cosine of plain means, all texts look similar, with values above 0.9: words that all texts share dominate the
+# mean, and a question finds texts that are phrased like it. Model comparison with the recommended weights does better,
+# on these questions and over all texts, although the question about the landlord misleads it, too. The weights alone
+# account for at least half of the difference. ``SIF`` is as good at rank 1 and slightly better from rank 2 on; on pairs
+# of sentences, model comparison is better (:doc:`/paper`).

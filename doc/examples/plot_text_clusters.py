@@ -1,10 +1,11 @@
 """
-Clusters of short texts
-=======================
+Clustering short texts
+======================
 
-Do texts fall into their topics without anybody saying what these are, and how many? Two ways: average linkage on the
-distances between texts, as any scikit-learn estimator with ``metric="precomputed"`` takes them, and
-:class:`~sklearn_mcsg.ModelComparisonClustering`, which fits a model to each cluster and merges by it.
+Can texts be clustered by topic without knowing the topics or their number? This example compares two methods. The first
+is average linkage on the distances between texts, which any scikit-learn estimator with ``metric="precomputed"``
+accepts. The second is :class:`~sklearn_mcsg.ModelComparisonClustering`, which fits a model to each
+cluster and merges clusters by comparing their models.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +22,11 @@ texts = load_short_texts()
 n_topics = len(texts.target_names)
 
 # %%
-# With the number of clusters given
-# ---------------------------------
+# Fixed number of clusters
+# ------------------------
 #
-# How well twelve clusters agree with the twelve topics: 1 is perfect, 0 is chance.
+# The adjusted Rand index (ARI) measures how well twelve clusters agree with the twelve topics: 1 is perfect, 0 is
+# chance.
 
 matrices = {
     "cosine of means": make_pipeline(EmbeddingVectorizer(), MeanVector(output="distance")),
@@ -45,22 +47,22 @@ print(f"pooled linkage,  model comparison   ARI {adjusted_rand_score(texts.targe
 # The tree
 # --------
 #
-# The tree of the mergers by models, cut into twelve clusters, whose colours alternate. The height of a merger is what
-# the evidence for one model has lost since the first merger; above the dashed line it speaks for two. Below are the
-# topics of the texts, in the order of the tree.
+# The tree of model comparison is cut into twelve clusters, shown in alternating colours. The height of a merge is the
+# evidence for one model that has been lost since the first merge; above the dashed line, the evidence favours two
+# models. The lower panel shows the topics of the texts in the order of the tree.
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7"]
 n_texts = len(texts.data)
 tree = pooled.linkage_matrix_
 order = dendrogram(tree, no_plot=True)["leaves"]
-cluster = list(labels)  # of each node of the tree, None above the cut
+cluster = list(labels)  # cluster of each node of the tree, None above the cut
 for left, right in pooled.children_:
     cluster.append(cluster[left] if cluster[left] == cluster[right] else None)
 rank = {label: place for place, label in enumerate(dict.fromkeys(labels[order]))}
 
 
 def colour_of(node):
-    """Colour of a node's cluster, the next one along the tree for the next cluster."""
+    """Colour of a node's cluster; neighbouring clusters differ in colour."""
     return "0.6" if cluster[node] is None else COLOURS[rank[cluster[node]] % len(COLOURS)]
 
 
@@ -82,8 +84,8 @@ plt.show()
 # The number of clusters
 # ----------------------
 #
-# ``evidence_`` is the criterion of every number of clusters, and its minimum is the number that would be chosen. It
-# depends on what is drawn independently: words, the default, or texts, ``observations="groups"``.
+# ``evidence_`` holds the criterion for every number of clusters; the number at the minimum is chosen. It depends on the
+# unit of independent observation: words (the default) or texts (``observations="groups"``).
 
 words = ModelComparisonClustering(observations="vectors").fit(groups)
 numbers = np.arange(1, 61)
@@ -104,11 +106,12 @@ left.legend(frameon=False, fontsize="small")
 plt.show()
 
 # %%
-# On the cosine of means, average linkage puts three quarters of the texts into one cluster: they have too much in
-# common. Model comparison takes that away and finds most of the topics, either way of merging. Animals are spread over
-# the texts on gardens, health and other things; the clusters of law and of finance are next to pure.
+# With the cosine of means, average linkage puts three quarters of the texts into one cluster, because all texts have
+# too much in common. Model comparison removes the common part and finds most of the topics, with both linkages. Texts
+# on animals are mixed with texts on gardening, health and other topics; the clusters of law and finance are almost
+# pure.
 #
-# The number of clusters is another matter. Words of one text hang together, and taken as independent they support 35
-# clusters. Taken as one observation each, 360 texts support no more than four: of twelve topics with 30 texts each, the
-# evidence tells apart only the largest families. The agreement with the topics is best between the two, at 13 to 17
-# clusters. Here the tree is to be trusted more than the number.
+# The number of clusters is harder to find. Words of one text are correlated; treated as independent observations, they
+# support 35 clusters. If each text counts as one observation, the 360 texts support only four clusters: with twelve
+# topics of 30 texts each, the evidence separates only the largest families of topics. The agreement with the topics is
+# best in between, at 13 to 17 clusters. Here the tree is more reliable than the number.

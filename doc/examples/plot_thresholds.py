@@ -1,10 +1,11 @@
 """
-Thresholds that mean something
-==============================
+Calibrated thresholds
+=====================
 
-How near is near enough? A distance has no natural limit, but random pairs of a corpus show what chance does.
-``calibrate`` learns that, ``p_value`` and ``similar`` hold a pair against random pairs of its own size, and
-:func:`~sklearn_mcsg.find_duplicates` searches a whole collection by the same measure.
+How small must a distance be for two texts to count as similar? A distance has no natural threshold, but random pairs of
+a corpus show which distances occur by chance. ``calibrate`` learns these distances, ``p_value`` and ``similar`` compare
+a pair with random pairs of its size, and :func:`~sklearn_mcsg.find_duplicates` searches a whole collection in the same
+way.
 """
 
 import matplotlib.pyplot as plt
@@ -14,11 +15,11 @@ from sklearn_mcsg import find_duplicates, make_text_similarity
 from sklearn_mcsg.datasets import load_short_texts
 
 # %%
-# Calibrating
+# Calibration
 # -----------
 #
-# One half of the short texts is the corpus to learn from. The other half gives three kinds of pairs: random ones, ones
-# on the same topic, and texts with a damaged copy of themselves, in which every other word is missing.
+# Half of the short texts are used for calibration. The other half provides three kinds of pairs: random pairs, pairs on
+# the same topic, and texts paired with a damaged copy of themselves, in which every other word is missing.
 
 texts = load_short_texts()
 rng = np.random.default_rng(0)
@@ -30,7 +31,7 @@ similarity.calibrate()
 
 
 def damage(text):
-    """The text without every other word."""
+    """Remove every other word of a text."""
     return " ".join(text.split()[::2])
 
 
@@ -45,7 +46,7 @@ pairs = {
 }
 
 # %%
-# How near they are, and how many are called similar at each level.
+# The figure shows the distances of the pairs (left), and the share called similar at each level (right).
 
 levels = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
 colours = dict(zip(pairs, ["#888888", "#E69F00", "#0072B2"], strict=True))
@@ -62,25 +63,25 @@ for name, (one, other) in pairs.items():
     p = similarity.p_value(one, other)
     share = [(p <= level).mean() for level in levels]
     found.plot(levels, share, "o-", color=colours[name], label=name)
-    print(f"{name:<19} called similar at the level 0.01: {np.mean(similarity.similar(one, other, level=0.01)):.3f}")
-found.plot(levels, levels, color="0.2", ls=":", label="the level itself")
+    print(f"{name:<19} called similar at level 0.01: {np.mean(similarity.similar(one, other, level=0.01)):.3f}")
+found.plot(levels, levels, color="0.2", ls=":", label="nominal level")
 found.set(xscale="log", yscale="log", xlabel="level", ylabel="share called similar")
-nearness.set(xlabel="distance, centered", ylabel="density")
+nearness.set(xlabel="centered distance", ylabel="density")
 nearness.legend(frameon=False)
 found.legend(frameon=False)
 plt.show()
 
 # %%
-# The level is kept: of random pairs of texts that the calibration has not seen, about as many are called similar as the
-# level says. Texts on one topic are nearer than chance, but overlap with random pairs; a seventh of them is called
-# similar at 0.01. Nearly all of the damaged copies are found at every level.
+# The level holds: among random pairs of texts that were not used for calibration, the share called similar is about the
+# level. Texts on one topic are closer than chance, but overlap with random pairs; a seventh of them are called similar
+# at level 0.01. Nearly all damaged copies are found at every level.
 #
 # Duplicates
 # ----------
 #
-# Among 390 texts there are 75 855 pairs, so a level of 0.01 would let hundreds pass. A level of one in a million is far
-# below what random pairs can show; it follows from the shape of their distances. Here 30 damaged copies are hidden
-# among all the texts.
+# Here 30 damaged copies are hidden among all the texts. The 390 texts form 75 855 pairs, so a level of 0.01 would
+# accept hundreds of false duplicates. A level of one in a million cannot be estimated by counting random pairs; it is
+# extrapolated from the distribution of their distances.
 
 hidden = rng.choice(len(texts.data), 30, replace=False)
 collection = [*texts.data, *(damage(texts.data[i]) for i in hidden)]
@@ -89,16 +90,17 @@ for level in (1e-5, 1e-6):
     n_found = sum(any({i, len(texts.data) + place} <= set(found) for found in sets) for place, i in enumerate(hidden))
     others = [found[found < len(texts.data)] for found in sets]
     n_others = sum(len(found) > 1 for found in others)
-    print(f"level {level:.0e}: {n_found} of 30 copies found, {n_others} sets that join different texts")
+    print(f"level {level:.0e}: {n_found} of 30 copies found, {n_others} sets that contain different texts")
 
 # %%
-# What the last level joins, besides copies:
+# Sets of different texts found at the last level:
 
 for found in others:
     if len(found) > 1:
         print(*(f"- {texts.data[i]}" for i in found), sep="\n", end="\n\n")
 
 # %%
-# Copies can be told from other texts, though not without error: a level that finds 29 of 30 also joins texts that only
-# resemble each other, and the strictest one misses six. What it still joins is a true paraphrase, on the rain, and
-# texts of the same kind on the same thing. Word vectors know what a text is about, not what it says.
+# Copies can be separated from other texts, but not without error: a level that finds 29 of 30 copies also joins texts
+# that are only similar, and the strictest level misses six copies. The texts that it still joins are a true paraphrase,
+# about rain, and texts of the same kind on the same subject. Word vectors capture what a text is about, not what it
+# says.

@@ -1,10 +1,10 @@
-// The tree of mergers and the evidence for each number of clusters; then the beginning of it all.
+// The dendrogram, the criterion for each number of clusters, and the start of the page.
 
 const { tree, evidence } = data;
 const nLeaves = tree.leaves.length;
 const LABEL = 17;
 
-// Nodes of the tree: leaves, then mergers, with their size, height, cluster and row -----------------------------------
+// Nodes of the tree: leaves, then merges, with their size, height, cluster and row -----------------------------------
 
 const nodes = {
   size: tree.leaves.map(leaf => leaf[2]),
@@ -26,7 +26,7 @@ const arrange = () => {
 
 // The tree -----------------------------------------------------------------------------------------------------------
 
-const frame = {};  // of the drawing: its measures, and where heights and rows are
+const frame = {};  // size of the drawing, and the positions of heights and rows
 
 const fitted = (words, room) => {
   for (let k = Math.min(3, words.length); k > 0; k--) {
@@ -37,7 +37,7 @@ const fitted = (words, room) => {
   while (text && widthOf(`${text}…`, "400 12.5px") > room) text = text.slice(0, -1);
   return text && `${text}…`;
 };
-// Labels at their places or as near as the others let them.
+// Move labels as little as possible so that they do not overlap.
 const spread = (places, bottom) => {
   for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + LABEL);
   for (let i = places.length - 1, limit = bottom; i >= 0; i--) limit = (places[i] = Math.min(places[i], limit)) - LABEL;
@@ -102,7 +102,7 @@ const aboutMerger = t => {
   const [a, b, , k, similarity] = tree.mergers[t];
   const better = similarity > 0 ? "One model is better than two" : "Two models are better than one";
   return [
-    html("div", {}, `Merger of ${whole(nodes.size[a])} and ${count(nodes.size[b], "text")}`),
+    html("div", {}, `Merge of ${whole(nodes.size[a])} and ${count(nodes.size[b], "text")}`),
     html("div", { class: "of" }, `${better}: similarity ${similarity < 0 ? "−" : ""}${number(Math.abs(similarity))}`),
     ...(k >= 0 ? [ofCluster(k)] : []),
   ];
@@ -138,7 +138,7 @@ const curveMarks = (xOf, yOf, left, right, bottom) => {
   const marks = [
     svg("circle", { class: "dot", cx: low, cy: floor, r: 5.5 }),
     svg("text", { x: low, y: floor + 21, "text-anchor": anchor },
-      best === chosen ? `${count(best, "cluster")}: the minimum` : `minimum: ${whole(best)}`),
+      best === chosen ? `minimum: ${count(best, "cluster")}` : `minimum: ${whole(best)}`),
   ];
   if (best === chosen) return marks;
   const x = xOf(chosen), y = yOf(excess[numbers.indexOf(chosen)]), before = chosen > best && x > left + 90;
@@ -174,21 +174,21 @@ const listenToEvidence = () => {
     const [x] = pointerIn(event, box, curve.width), far = i => Math.abs(curve.xOf(numbers[i]) - x);
     const i = [...numbers.keys()].reduce((j, k) => (far(k) < far(j) ? k : j));
     showTip(event.clientX, event.clientY, html("div", {}, count(numbers[i], "cluster")), html("div", { class: "of" },
-      excess[i] ? `criterion ${number(excess[i])} above its minimum` : "the minimum of the criterion"));
+      excess[i] ? `criterion ${number(excess[i])} above its minimum` : "minimum of the criterion"));
   });
   box.addEventListener("pointerleave", hideTip);
 };
 
-// All of it ----------------------------------------------------------------------------------------------------------
+// Start --------------------------------------------------------------------------------------------------------------
 
 const writeHints = () => {
   const { best, chosen } = evidence, single = tree.leaves.every(leaf => leaf[2] === 1);
-  const leaves = single ? "Single texts are on the right" : "The upper part of the tree, with many texts in a leaf";
-  $("tree-hint").textContent = `${leaves}; branches meet where two clusters become one, the further left the less `
-    + "alike they are. The dashed line is the cut.";
-  const found = best === chosen ? "" : ` The minimum is at ${whole(best)}, and ${whole(chosen)} were chosen.`;
-  $("evidence-hint").textContent = "How much worse the texts are explained than by the best number of clusters: lower "
-    + `is better.${found} Square-root scale.`;
+  const leaves = single ? "Each leaf on the right is one text" : "Upper part of the tree; a leaf can hold many texts";
+  $("tree-hint").textContent = `${leaves}. Branches join where two clusters are merged; the further left, the less `
+    + "similar they are. The dashed line is the cut.";
+  const found = best === chosen ? "" : ` The minimum is at ${whole(best)}; the chosen number is ${whole(chosen)}.`;
+  $("evidence-hint").textContent = "Criterion for each number of clusters, relative to its minimum; lower is "
+    + `better.${found} Square-root scale.`;
 };
 const draw = () => {
   drawMap();

@@ -1,5 +1,5 @@
 "use strict";
-// What is chosen, the pair, the map and the clusters. Texts of the corpus become text nodes, never markup.
+// Selection, pair, map and clusters. Texts of the corpus are inserted as text nodes, never as markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { clusters, clusterOf } = data;
@@ -13,7 +13,7 @@ const COLOURS = 12, SHAPES = 4, GREY = 12, CARDS = 24, TYPICAL = 3, NEIGHBOURS =
 
 const $ = id => document.getElementById(id);
 
-// A function makes an element with attributes, listeners and children.
+// Return a function that creates an element with attributes, listeners and children.
 const maker = space => (tag, attributes = {}, ...children) => {
   const element = space ? document.createElementNS(space, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -37,7 +37,7 @@ const whole = value => value.toLocaleString("en");
 const count = (value, noun) => `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
 const number = value => (value < 100 ? value.toFixed(2) : whole(Math.round(value)));
 
-// Colours and shapes: twelve clusters by colour, more by shape, clusters of one text hollow and grey -----------------
+// Colours and shapes: twelve colours, then other shapes; clusters of one text are hollow and grey --------------------
 
 const alone = k => clusters[k].size === 1 && clusters.length > 1;
 const colour = k => `c${k < 0 || alone(k) ? GREY : k % COLOURS}`;
@@ -82,7 +82,7 @@ const distance = (i, j) => (i === j ? 0 : pairs.distances[place(i, j)]);
 const tone = (i, word, j) => pairs.tones[(firstWord[i] + word) * n + j] / data.levels;
 const nearest = i => every.filter(j => j !== i).sort((j, k) => distance(i, j) - distance(i, k));
 
-// The nearest two texts that are not the same.
+// The closest pair of different texts that have known words.
 const nearestPair = () => {
   let best = [0, Math.min(1, n - 1)], least = Infinity;
   for (let i = 0; i < n; i++) {
@@ -94,7 +94,7 @@ const nearestPair = () => {
   return best;
 };
 
-// What is chosen: first A, with its nearest text for B until another is chosen ----------------------------------------
+// Selection: the first choice is A, and its nearest text is B until another text is chosen ---------------------------
 
 const choosePair = (a, b, second = false) => {
   Object.assign(state, { a, b, second });
@@ -124,7 +124,7 @@ const textButton = (i, action = () => choose(i)) => {
 const coloured = (i, word, j, text) => {
   const value = tone(i, word, j), strength = Math.abs(value);
   if (!value) return text;
-  const title = `${value > 0 ? "for" : "against"}, ${strength.toFixed(1)} of the strongest`;
+  const title = `${value > 0 ? "for" : "against"} one model, ${strength.toFixed(1)} of the strongest word`;
   const span = html("span", { class: `word ${value > 0 ? "for" : "against"}`, title }, text);
   span.style.setProperty("--tone", strength);
   return span;
@@ -146,10 +146,10 @@ const drawText = (letter, i, j) => {
 };
 
 const byChance = (i, j) => {
-  const among = "random pairs of texts about this long", nth = pairs.chance[place(i, j)], share = nth / data.whole;
-  if (nth <= 1) return `None of ${whole(data.whole - 1)} ${among} is as near.`;
-  if (share > .4) return `${Math.round(100 * share)} % of ${among} are as near.`;
-  return `1 in ${whole(Math.round(1 / share))} ${among} is as near.`;
+  const among = "random pairs of texts of similar length", nth = pairs.chance[place(i, j)], share = nth / data.whole;
+  if (nth <= 1) return `None of ${whole(data.whole - 1)} ${among} is this close.`;
+  if (share > .4) return `${Math.round(100 * share)} % of ${among} are at least this close.`;
+  return `1 in ${whole(Math.round(1 / share))} ${among} is at least this close.`;
 };
 const histogram = value => {
   const bins = 56, most = pairs.distances.reduce((x, y) => Math.max(x, y), 0) || 1;
@@ -164,7 +164,7 @@ const histogram = value => {
     svg("path", { class: "mark", d: `M${x} 2V43` }));
   drawing.setAttribute("preserveAspectRatio", "none");
   drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", "This distance among those of all pairs");
+  drawing.setAttribute("aria-label", "Histogram of all distances, with this distance marked");
   return drawing;
 };
 const drawPair = () => {
@@ -183,7 +183,7 @@ const drawPair = () => {
   }));
 };
 
-// The tip beside the pointer -----------------------------------------------------------------------------------------
+// The tooltip --------------------------------------------------------------------------------------------------------
 
 const showTip = (x, y, ...children) => {
   const tip = $("tip");
@@ -227,7 +227,7 @@ const SHIFTS = [0, -15, 15, -30, 30, -45, 45, -60, 60].flatMap(dy => [0, -24, 24
 const median = values => values.sort((u, v) => u - v)[Math.floor(values.length / 2)];
 const overlap = (p, q) => p[0] < q[2] && q[0] < p[2] && p[1] < q[3] && q[1] < p[3];
 
-// Beside the median of a cluster: where the fewest points are hidden, and no label.
+// Place a label near the median of its cluster, where it hides the fewest points and no other label.
 const placeLabel = (k, half, taken) => {
   const [left, top] = [0, 1].map(d => median(clusters[k].members.map(i => map.at[i][d])));
   const dots = map.at.map(([x, y]) => [x - map.size, y - map.size, x + map.size, y + map.size]);
@@ -277,8 +277,8 @@ const drawChoice = () => {
   }
   map.overlay.replaceChildren(...marks);
   $("map-hint").textContent = state.second
-    ? "A is chosen, beside its nearest text. Choose another to compare it with."
-    : "Texts near each other are alike. Choose a text, then another to compare it with.";
+    ? "A is shown with its nearest text. Choose another text to compare with A."
+    : "Texts close to each other are similar. Choose a text, then another to compare with it.";
 };
 const drawEmphasis = () => {
   const { matching, lit } = state;
@@ -301,7 +301,7 @@ const showPoint = i => {
   showTip(frame.left + map.at[i][0], frame.top + map.at[i][1], ...about(i));
 };
 
-// The point that an arrow key leads to: ahead, and not far to the side.
+// The point an arrow key moves to: ahead of the current point, and not far to the side.
 const towards = key => {
   const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
   const [x, y] = map.at[state.focus];
@@ -367,7 +367,7 @@ const drawClusters = () => {
   const cards = chosen.map(k =>
     card(k, [swatch(k), named(k)], clusters[k].words.slice(3).join(", "), shown(k), clusters[k].size));
   if (lonely.length) {
-    cards.push(card(-1, ["Texts that stand alone"], "Each is a cluster by itself.", lonely, single.length));
+    cards.push(card(-1, ["Single texts"], "Each is a cluster of its own.", lonely, single.length));
   }
   $("clusters").replaceChildren(...cards);
   $("more").hidden = Boolean(matching) || allCards || large.length <= CARDS;

@@ -7,80 +7,38 @@ Word vectors are opened once per process and never copied whole.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from itertools import chain, pairwise
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._word_table import WordTable, lengths, open_table
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.storage import register
+from sklearn_mcsg.text.tables import WordTable, lengths, open_table
+from sklearn_mcsg.text.tokens import tokenize
 
-__all__ = ["EmbeddingVectorizer", "make_text_similarity", "tokenize"]
+__all__ = ["EmbeddingVectorizer"]
 
-_MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
-_WORD = rf"[^\W_]+ (?: [{_MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
-_TOKEN = re.compile(
-    rf"""
-    (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
-    | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
-    | [^\W_]+? (?= n't\b )                       # the word before n't
-    | n't\b | '(?: s | re | ve | ll | d | m )\b  # what GloVe knows of contractions
-    | [od]' {_WORD}                              # o'clock
-    | {_WORD} (?: - {_WORD} )*                   # words, also compounds
-    | \.{{2,}} | -{{2,}}                          # ellipses and dashes
-    | [^\s]                                      # any other sign by itself
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 _COMMON = (
     "the of and to in a is for that on with was it he as i you are not de la le les et en un el que y los se der die "
     "und das den von ist van het een och att av som di che il na w z do и в не на что 的 の は に"
 )
 
 
-def tokenize(text: str) -> list[str]:
-    """Split a text into words, numbers, contractions and punctuation as the vocabulary of GloVe has them.
-
-    Parameters
-    ----------
-    text : str
-        A text in any script that separates words.
-
-    Returns
-    -------
-    tokens : list of str
-        In the text's own case.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg.text import tokenize
-    >>> tokenize("They don't pay $1,000.50 in the U.S. - it's well-known...")
-    ['They', 'do', "n't", 'pay', '$', '1,000.50', 'in', 'the', 'U.S.', '-', 'it', "'s", 'well-known', '...']
-    """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
-    return _TOKEN.findall(text)
-
-
+@register
 class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn texts into groups of weighted word vectors.
 
-    Each text becomes the vectors of its words. A token is looked up as it is, then in lower case; words without
-    a vector are left out. The defaults are the best recipe known for sentences; ``weighting=None, unit_norm=False,
-    pad_token="."`` is that of the paper.
+    Each text becomes the group of its words' vectors, labelled by the words. A token is looked up as it is, then in
+    lower case; words without a vector are left out. The defaults are recommended for sentences; ``weighting=None,
+    unit_norm=False, pad_token="."`` are the settings of the paper.
 
     Parameters
     ----------
@@ -89,22 +47,22 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of as many rows, or anything with
         ``key_to_index`` and ``vectors``, as gensim has.
     tokenizer : callable, default=None
-        From a text to its tokens; ``None`` is `sklearn_mcsg.text.tokenize`, and ``str.split`` serves tokenised texts.
+        Splits a text into tokens; ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
-        Whether texts are put into lower case first; set it to False for vectors that tell Turkey from turkey.
+        Whether to convert texts to lower case first. Set it to False for vectors that distinguish Turkey from turkey.
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
-        Weight of a word: ``"sif"`` is ``a / (a + p)`` with p the word's frequency; ``"norm"`` is its vector's length
-        over the median length in the table; a callable is given the word; several are multiplied.
+        Weight of a word. ``"sif"`` is ``a / (a + p)`` with p the frequency of the word, ``"norm"`` is the length of its
+        vector over the median length in the table, and a callable receives the word. Several are multiplied.
     frequencies : "zipf", mapping or None, default="zipf"
-        Where p comes from. ``"zipf"``: from the word's rank in the table, whose words must be in order of frequency, as
-        the published files of GloVe, word2vec and fastText are. A mapping gives counts, if all are whole numbers, or
-        probabilities; a word that it lacks has p = 0. ``None``: from the fitted texts.
+        Source of p. ``"zipf"`` estimates it from the rank of the word in the table, whose words must be in order of
+        frequency, as in the published files of GloVe, word2vec and fastText. A mapping gives counts, if all are whole
+        numbers, or probabilities; a word that it lacks has p = 0. ``None`` counts words in the fitted texts.
     a : float, default=1e-3
         Frequency at which ``"sif"`` halves a weight.
     unit_norm : bool, default=True
-        Whether vectors are put to length 1, after their lengths have been used as weights.
+        Whether vectors are scaled to unit length, after their lengths have been used as weights.
 
     Attributes
     ----------
@@ -115,12 +73,12 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     Notes
     -----
-    A text without any known word is an empty group. `ModelComparisonSimilarity` accepts it with
-    ``prior_strength > 0`` and otherwise says which text it is.
+    A text without any known word becomes an empty group. `ModelComparisonSimilarity` accepts it with
+    ``prior_strength > 0`` and otherwise raises an error that says which text it is.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
-    vectors, not the vectors, which are opened again where it is loaded; vectors given as objects are pickled with it,
-    as any parameter is.
+    vectors, which are opened again where it is loaded. Vectors given as objects are pickled with it, as any parameter
+    is.
 
     Examples
     --------
@@ -128,10 +86,12 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     >>> vectors = {"the": [0.1, 0.1], "cat": [1.0, 0.0], "dog": [0.8, 0.6], "sat": [0.0, 2.0]}
     >>> groups = EmbeddingVectorizer(vectors).fit_transform(["The cat sat.", "the dog"])
     >>> groups
-    Groups(n_groups=2, n_features=2, sizes=2..3, shared table of 4 rows, weighted)
+    Groups(n_groups=2, n_features=2, sizes=2..3, shared table of 4 rows, weighted, labelled)
     >>> groups[1]
     array([[0.70710678, 0.70710678],
            [0.8       , 0.6       ]])
+    >>> groups.labels.tolist()
+    ['the', 'cat', 'sat', 'the', 'dog']
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -182,20 +142,22 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
-    def _get_stored(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
         if not hasattr(self, "oov_rate_"):
             return {}
         learnt = getattr(self, "frequencies_", {})
         state = {"oov_rate": self.oov_rate_, "total": self._total}
         return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
 
-    def _set_stored(self, state: dict[str, Any]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
         self.oov_rate_, self._total = state["oov_rate"], state["total"]
         if self.frequencies is None:
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> None:
-        """Groups have no names of features: what follows in a pipeline makes its own.
+        """No names: groups have none, and the next step of a pipeline makes its own.
 
         Parameters
         ----------
@@ -209,7 +171,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return None
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Accept any container: groups of vectors fit into none but their own.
+        """No effect: the output is always `Groups`.
 
         Parameters
         ----------
@@ -223,7 +185,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Open the word vectors and learn the words' frequencies, if they are to come from the texts.
+        """Open the word vectors and, with ``frequencies=None``, count the words of the texts.
 
         Parameters
         ----------
@@ -240,7 +202,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Groups:
-        """Fit to texts and return them as groups, tokenised once.
+        """Fit to texts and return them as groups, in one pass over the texts.
 
         Parameters
         ----------
@@ -282,12 +244,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         Returns
         -------
         words : list of lists of str
-            Those of each text in its order, the padding last: one for each vector of its group.
+            The words of each text in its order, the padding last: one for each vector of its group.
         """
-        check_is_fitted(self)
-        table = self._opened()
-        rows, offsets, _ = self._look_up(X, table)
-        return [[table.words[row] for row in rows[start:stop]] for start, stop in pairwise(offsets)]
+        groups = self.transform(X)
+        return [words.tolist() for words in groups.split(groups.labels)]
 
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         self._validate_params()
@@ -334,8 +294,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
         kept = known >= 0
         n_tokens = len(known) - len(pad) * (len(ends) - 1)
-        offsets = np.concatenate([[0], np.cumsum(kept)])[ends]
-        return known[kept], offsets, float((~kept).sum() / max(1, n_tokens))
+        return known[kept], offsets_of(kept)[ends], float((~kept).sum() / max(1, n_tokens))
 
     def _to_groups(self, rows: np.ndarray, offsets: np.ndarray, X: Any) -> Groups:
         groups = self._weighted(rows, offsets)
@@ -346,7 +305,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         table = self._opened()
         parts = self._weighting_parts()
         if not parts and not self.unit_norm:
-            return Groups(table.vectors, offsets, indices=rows)
+            return Groups.from_table(table.vectors, offsets, rows, None, table.names)
         used = np.zeros(len(table.words), dtype=bool)
         used[rows] = True
         distinct = np.flatnonzero(used)
@@ -360,10 +319,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 weights *= self._weights(part, table, distinct, norms)
             weights = weights[position]
         if not self.unit_norm:
-            return Groups(table.vectors, offsets, indices=rows, weights=weights)
+            return Groups.from_table(table.vectors, offsets, rows, weights, table.names)
         precision = np.result_type(vectors.dtype, np.float32)
         vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
-        return Groups(vectors, offsets, indices=position, weights=weights)
+        return Groups.from_table(vectors, offsets, position, weights, table.names[distinct])
 
     def _weighting_parts(self) -> tuple:
         if self.weighting is None:
@@ -398,41 +357,6 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
 
 
-def make_text_similarity(**params: Any) -> Pipeline:
-    """Build the pipeline recommended for texts: word vectors with the best known weights, and `centered` similarity.
-
-    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity` with
-    ``prior_strength=0.5`` and ``output="centered"``.
-
-    Parameters
-    ----------
-    **params : dict
-        Parameters of either step, by their own names.
-
-    Returns
-    -------
-    pipeline : sklearn.pipeline.Pipeline
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import make_text_similarity
-    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
-    >>> pipeline = make_text_similarity(vectors=vectors)
-    >>> pipeline.fit_transform(["the cat", "the kitten", "the tax"]).round(1)
-    array([[0. , 0.1, 2. ],
-           [0.1, 0. , 2. ],
-           [2. , 2. , 0. ]])
-    """
-    vectorizer, similarity = EmbeddingVectorizer(), ModelComparisonSimilarity(prior_strength=0.5, output="centered")
-    unknown = params.keys() - chain(vectorizer.get_params(), similarity.get_params())
-    if unknown:
-        known = sorted([*vectorizer.get_params(), *similarity.get_params()])
-        raise TypeError(f"Unknown parameters {sorted(unknown)}: choose among {', '.join(known)}.")
-    for step in (vectorizer, similarity):
-        step.set_params(**{name: params[name] for name in params.keys() & step.get_params(deep=False).keys()})
-    return Pipeline([("vectorizer", vectorizer), ("similarity", similarity)])
-
-
 def _check_texts(X: Any) -> Iterable[str]:
     if isinstance(X, str | bytes):
         raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
@@ -454,7 +378,7 @@ def _total(frequencies: Mapping[str, float]) -> float:
 
 
 def _check_order_of_frequency(table: WordTable) -> None:
-    """Warn when common words of no language come first."""
+    """Warn unless common words of some language come first."""
     ranks = sorted(table.rows[word] for word in _COMMON.split() if table.rows[word] >= 0)
     third = ranks[: min(3, len(ranks))][-1:]
     if third and third[0] <= max(20, len(table.words) // 100):

@@ -3,7 +3,9 @@
     folder/index.json      format, version, the tree of parameters and state, and each array's file, size and checksum
     folder/0.npy, 1.npy …  the arrays, which can be memory-mapped
 
-`encode` turns an object into JSON and a list of arrays; only the classes in `_classes` are known.
+`encode` turns an object into JSON and a list of arrays. Classes are stored by name and must have been registered:
+those of this package are, and so is every subclass of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity`,
+once the module that defines it has been imported.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,42 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+import sklearn_mcsg
 from sklearn_mcsg.groups import Groups
 
-_FORMAT, _VERSION = "sklearn_mcsg index", 1
+__all__ = ["register"]
+
+_FORMAT, _VERSION = "sklearn_mcsg index", 2
+_REGISTERED: dict[str, type] = {}
 _ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
+
+
+def register(cls: type) -> type:
+    """Let instances of a class be saved with an index, under the class's name.
+
+    The class must be a dataclass, or have scikit-learn's `get_params`; what it has learnt it returns from
+    `stored_state()`, as a dictionary of arrays, numbers, strings and registered classes, and takes back in
+    `restore_state(state)`. It can be used as a decorator. A later class of the same name takes the place of an earlier
+    one, but not of a class of this package.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+
+    Returns
+    -------
+    cls : type
+        The same class.
+    """
+    known = _REGISTERED.get(cls.__name__)
+    if known is None or not known.__module__.startswith("sklearn_mcsg.") or cls.__module__ == known.__module__:
+        _REGISTERED[cls.__name__] = cls
+    return cls
+
+
+for _known in (Groups, Pipeline):
+    register(_known)
 
 
 def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
@@ -63,13 +96,13 @@ def read_note(path: Any) -> Any:
 
 
 def check_place(path: Any) -> None:
-    """Raise where something else than a saved estimator or an empty folder would be replaced."""
+    """Raise where anything but a saved estimator or an empty folder would be replaced."""
     path = Path(path)
     names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
     ours = re.compile(r"index\.json|\d+\.npy")
     saved = _content(path).get("format") == _FORMAT and all(map(ours.fullmatch, names))
     if path.exists() and names and not saved:
-        raise ValueError(f"{path} exists and is no saved index: choose another path, nothing was written.")
+        raise ValueError(f"{path} exists and is not a saved index: choose another path; nothing was written.")
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -97,7 +130,7 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
     if mmap_mode not in (None, "r", "c"):
         raise ValueError(f"mmap_mode must be None, 'r' or 'c', got {mmap_mode!r}.")
     if not (path / "index.json").is_file():
-        raise FileNotFoundError(f"{path} is no saved index: it has no index.json.")
+        raise FileNotFoundError(f"{path} is not a saved index: it has no index.json.")
     try:
         content = json.loads((path / "index.json").read_text(encoding="utf8"))
         if content["format"] != _FORMAT:
@@ -106,7 +139,7 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
         if version < 1:
             raise ValueError(f"version {version}")
     except _ERRORS as error:
-        raise ValueError(f"{path} is damaged or no saved index: index.json cannot be read ({error}).") from error
+        raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
     if version > _VERSION:
         raise ValueError(
             f"{path} was saved by a newer version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
@@ -116,7 +149,7 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
         arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
         estimator = decode(content["object"], arrays)
         if isinstance(estimator, expected):
-            estimator._check_stored()
+            estimator.check_restored()
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
     if not isinstance(estimator, expected):
@@ -141,30 +174,11 @@ def _checksum(file: Path) -> int:
     return value
 
 
-@cache
-def _classes() -> dict[str, type]:
-    """Classes that may be stored, by name."""
-    from sklearn_mcsg import (
-        _calibration,
-        _gaussians,
-        _statistics,
-        _vmf,
-        baselines,
-        clustering,
-        criteria,
-        groups,
-        likelihoods,
-        neighbors,
-        priors,
-        similarity,
-        text,
-    )
-
-    public = (baselines, clustering, criteria, groups, likelihoods, neighbors, priors, similarity, text)
-    known = [getattr(module, name) for module in public for name in module.__all__]
-    known += [value for module in (_calibration, _gaussians, _statistics, _vmf) for value in vars(module).values()]
-    types = [c for c in known if isinstance(c, type) and c.__module__.startswith("sklearn_mcsg")]
-    return {c.__name__: c for c in (*types, Pipeline)}
+def _class_of(name: str) -> type | None:
+    """The registered class of a name; a public name of this package is imported first."""
+    if name not in _REGISTERED and name in sklearn_mcsg.__all__:
+        getattr(sklearn_mcsg, name)
+    return _REGISTERED.get(name)
 
 
 def encode(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -183,10 +197,11 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, np.dtype):
         return {"dtype": value.name}
     name = type(value).__name__
-    if _classes().get(name) is not type(value):
+    if _class_of(name) is not type(value):
         raise TypeError(
-            f"A saved index holds arrays, numbers and the estimators of sklearn_mcsg, not {value!r}: word vectors and "
-            f"frequencies must be given by name or path, random_state as an integer."
+            f"A saved index cannot hold {_short(value)}: give word vectors and frequencies by name or path, random_state "
+            f"as an integer, and register your own classes with sklearn_mcsg.storage.register, under a name of their "
+            f"own."
         )
     if isinstance(value, Groups):
         state = value.__getstate__()
@@ -195,7 +210,7 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
         parts = value.get_params(deep=False)  # type: ignore[attr-defined]
-    state = value._get_stored() if hasattr(value, "_get_stored") else {}
+    state = value.stored_state() if hasattr(value, "stored_state") else {}
     return {"class": name, "parts": _each(encode, parts, arrays), "state": _each(encode, state, arrays)}
 
 
@@ -212,10 +227,19 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
             return kind(decode(item, arrays) for item in value[kind.__name__])
     parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
     parts.pop("memory", None)  # of a pipeline: a cache on disk is not ours to trust
-    decoded = _classes()[value["class"]](**parts)
+    cls = _class_of(value["class"])
+    if cls is None:
+        raise ValueError(f"it holds a {value['class']}, which is not registered: import the module that defines it")
+    decoded = cls(**parts)
     if state:
-        decoded._set_stored(state)
+        decoded.restore_state(state)
     return decoded
+
+
+def _short(value: Any) -> str:
+    """An object in a few characters, without formatting a large one."""
+    shown = repr(value) if isinstance(value, BaseEstimator) else ""
+    return f"a {type(value).__name__}{f', {shown}' if 0 < len(shown) <= 80 else ''}"
 
 
 def _each(function: Callable, items: dict[str, Any], arrays: list[np.ndarray]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from math import log
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn_mcsg.groups import Groups
 
 __all__ = ["ClusterSummary", "summarize_clusters"]
 
-_REFERENCES = 1000
+_REFERENCES = 1000  # texts of a cluster that the others are compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +28,9 @@ class ClusterSummary:
     label : int
         The cluster's label.
     members : ndarray of shape (n_members,)
-        Indices of its texts, the most typical first: those nearest to the others on average.
+        Indices of its texts, the most typical first: those with the smallest mean distance to the others.
     words : list of str
-        Words that are more frequent in it than elsewhere, the most telling first.
+        Words that are more frequent in it than elsewhere, the most distinctive first.
     """
 
     label: int
@@ -37,7 +38,9 @@ class ClusterSummary:
     words: list[str]
 
 
-def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int = 6) -> list[ClusterSummary]:
+def summarize_clusters(
+    pipeline: Any, texts: Any, labels: Any, *, n_words: int = 6, groups: Groups | None = None
+) -> list[ClusterSummary]:
     """Describe clusters of texts by their most typical texts and words.
 
     Parameters
@@ -47,9 +50,12 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
     texts : list of str of length n_texts
         The texts.
     labels : array-like of shape (n_texts,)
-        The cluster of each.
+        The cluster of each text.
     n_words : int, default=6
         Number of words for each cluster.
+    groups : Groups, default=None
+        ``pipeline[:-1].transform(texts)``, if the pipeline was fitted to these texts and they are at hand. Nothing is
+        then looked up or computed a second time.
 
     Returns
     -------
@@ -58,15 +64,15 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
 
     Notes
     -----
-    A word counts once in a text, by the weight of its vector. It tells of a cluster as far as the cluster's texts have
-    it more often than all texts: by ``f log(f / g)**2`` with f and g these two frequencies, g smoothed by one text.
+    A word counts once per text, by the weight of its vector. Its score in a cluster is ``f log(f / g)**2``, where f is
+    the share of the cluster's texts that contain it and g the share of all texts, smoothed by one text.
 
-    The average is taken over a thousand texts of the cluster at most, so that no matrix grows with its square.
+    A text is typical if its mean distance to the other texts of its cluster is small. The mean is taken over at most a
+    thousand of them, so that no matrix grows with the square of a cluster.
 
     Examples
     --------
-    >>> from sklearn_mcsg import make_text_similarity
-    >>> from sklearn_mcsg.summary import summarize_clusters
+    >>> from sklearn_mcsg import make_text_similarity, summarize_clusters
     >>> texts = ["A cat sat on the mat.", "A kitten sat on the rug.", "Shares fell on Monday.", "Shares rose."]
     >>> pipeline = make_text_similarity().fit(texts)
     >>> for summary in summarize_clusters(pipeline, texts, [0, 0, 1, 1], n_words=1):
@@ -76,9 +82,15 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
     """
     labels = np.asarray(labels)
     check_consistent_length(texts, labels)
-    groups, words = pipeline[:-1].transform(texts), pipeline[0].known_words(texts)
-    every = np.ones(groups.n_rows) if groups.weights is None else groups.weights
-    weights = dict(zip(chain.from_iterable(words), every.tolist(), strict=True))
+    similarity = pipeline[-1]
+    if groups is None:
+        groups = pipeline[:-1].transform(texts)
+        compare = partial(_compare_groups, similarity, groups)
+    else:
+        check_consistent_length(texts, groups)
+        compare = similarity.compare_fitted
+    words = groups.split(groups.labels)
+    weights = dict(zip(groups.labels, groups.row_weights.tolist(), strict=True))
     present = [{word for word in text if any(map(str.isalpha, word))} for text in words]
     everywhere = Counter(word for text in present for word in text)
     summaries = []
@@ -86,26 +98,31 @@ def summarize_clusters(pipeline: Any, texts: Any, labels: Any, *, n_words: int =
         members = np.flatnonzero(labels == label)
         here = Counter(word for i in members for word in present[i])
         score = {
-            word: weights[word] * _telling(n / len(members), (everywhere[word] + 1) / (len(texts) + 1))
+            word: weights[word] * _distinctiveness(n / len(members), (everywhere[word] + 1) / (len(texts) + 1))
             for word, n in here.items()
         }
         best = sorted(score, key=lambda word: (-score[word], word))[:n_words]
-        summaries.append(ClusterSummary(int(label), members[_typical_first(pipeline[-1], groups[members])], best))
+        ordered = _typical_first(members, compare, similarity.higher_is_nearer)
+        summaries.append(ClusterSummary(int(label), ordered, best))
     return sorted(summaries, key=lambda summary: (-len(summary.members), summary.label))
 
 
-def _typical_first(similarity: Any, groups: Groups) -> np.ndarray:
+def _compare_groups(similarity: Any, groups: Groups, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return similarity.pairwise(groups[rows], groups[columns])
+
+
+def _typical_first(members: np.ndarray, compare: Callable, higher_is_nearer: bool) -> np.ndarray:
     """Order groups by their mean distance to the others."""
-    if len(groups) < 3:
-        return np.arange(len(groups))
-    some = np.arange(0, len(groups), max(1, len(groups) // _REFERENCES))
-    distances = similarity.pairwise(groups, groups[some])
+    if len(members) < 3:
+        return members
+    some = np.arange(0, len(members), max(1, len(members) // _REFERENCES))
+    distances = compare(members, members[some])
     distances[some, np.arange(len(some))] = 0
-    others = np.full(len(groups), len(some))
+    others = np.full(len(members), len(some))
     others[some] -= 1
     means = distances.sum(axis=1) / others
-    return np.argsort(-means if similarity.output == "similarity" else means, kind="stable")
+    return members[np.argsort(-means if higher_is_nearer else means, kind="stable")]
 
 
-def _telling(here: float, everywhere: float) -> float:
+def _distinctiveness(here: float, everywhere: float) -> float:
     return here * max(log(here / everywhere), 0) ** 2

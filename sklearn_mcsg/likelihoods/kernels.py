@@ -6,7 +6,7 @@ Those of the diagonal model sum a function of the pooled moments over the featur
 
 for every group i on the left and j on the right. Three ideas bring them near the speed of a matrix product:
 
-1. One logarithm a pair. The scatters are multiplied, and every few features the exponent bits of the running product
+1. One logarithm per pair. The scatters are multiplied, and every few features the exponent bits of the running product
    move into an integer, so that it can neither overflow nor underflow. The caller scales the features to make sure.
 2. Sweeps over memory. The right side is stored feature by feature, so that the inner loop runs over WIDTH groups of it
    in vector instructions, for four groups on the left at a time where registers allow.
@@ -30,7 +30,7 @@ from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 ROWS, TILE, WIDTH = 4, 32, 256
-_NARROW_TILE = 8  # of the kernel that keeps more numbers a pair
+_NARROW_TILE = 8  # of the kernel that keeps more numbers per pair
 _OPTIONS: Any = {"fastmath": {"contract", "nsz", "arcp", "nnan", "ninf"}, "error_model": "numpy"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
@@ -227,15 +227,9 @@ def piecewise_cubic(position, pieces, inverse_step):
             position[i, j] = ((pieces[k, 0] * x + pieces[k, 1]) * x + pieces[k, 2]) * x + pieces[k, 3]
 
 
-@_compile
-def weighted_by_total(values, constant, n, n_right, factor):
-    """Add a constant and multiply by the total weight of each pair and a factor, in place."""
-    for i in range(len(n)):
-        for j in range(len(n_right)):
-            values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
+log_products_float64, log_products_float32 = _log_products(np.float64), _log_products(np.float32)
 
 
-log_products = {
-    np.dtype(np.float64): _log_products(np.float64),
-    np.dtype(np.float32): _log_products(np.float32),
-}
+def are_loaded(names: tuple[str, ...]) -> bool:
+    """Whether functions have been compiled, or loaded from disk, for some argument types."""
+    return all(globals()[name].signatures for name in names)

@@ -1,4 +1,4 @@
-"""Word vectors of any origin as one table: a row for each word."""
+"""Word vectors from any source as one table, with one row per word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg._checks import check_numeric
-from sklearn_mcsg._word_vectors import load_word_vectors
+from sklearn_mcsg.text.files import load_word_vectors
 
 
 class _Rows(dict):
@@ -29,6 +29,11 @@ class WordTable:
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
         self.rows = _Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+
+    @cached_property
+    def names(self) -> np.ndarray:
+        """The words as an array of objects."""
+        return np.array(self.words, dtype=object)
 
     @cached_property
     def median_norm(self) -> float:

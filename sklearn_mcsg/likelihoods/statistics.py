@@ -1,4 +1,4 @@
-"""Sufficient statistics: what is kept of a group, one row a group, and how two groups merge.
+"""Sufficient statistics: what is kept of each group, one row per group, and how two groups merge.
 
 Moments are centred and accumulated in float64 whatever the vectors' precision: E[x^2] - E[x]^2 cancels.
 Pooling two groups never looks at their vectors again, except where a criterion needs fourth moments that
@@ -14,14 +14,18 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.storage import register
+
+_PROJECTIONS = 2**19  # of vectors on means at a time
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """Sufficient statistics of many groups: arrays whose first axis runs over the groups.
 
-    Likelihoods derive their own class from it. Fields that are arrays, `Groups` or tuples of such are
-    indexed and concatenated group by group; everything else is shared by all groups.
+    Likelihoods derive their own class from it. Fields that are arrays, `Groups`, or tuples of arrays or `Groups` are
+    indexed and concatenated group by group; all other fields are shared by all groups.
 
     Attributes
     ----------
@@ -33,6 +37,10 @@ class Statistics:
 
     n: np.ndarray
     mean: np.ndarray
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(cls)
 
     @property
     def n_features(self) -> int:
@@ -46,9 +54,13 @@ class Statistics:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Put statistics one after the other."""
+        """Join statistics one after the other."""
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
         return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+
+    def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the total weights."""
+        return function(self.n)
 
     @property
     def finite(self) -> np.ndarray:
@@ -62,12 +74,13 @@ class Statistics:
         return sum(_row_nbytes(getattr(self, f.name)) for f in fields(self))
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Part:
     """Vectors that belong to the groups of some statistics, and the noise around each of them.
 
-    `noise` is None for observed vectors; pseudo-vectors of a prior carry what their likelihood knows of
-    their spread.
+    `noise` is None for observed vectors. Pseudo-vectors of a prior carry what their likelihood knows about their
+    distribution.
     """
 
     rows: Groups
@@ -127,7 +140,7 @@ def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
     def block_sums(block: Groups) -> tuple[np.ndarray, ...]:
         vectors = block.rows()
         n, mean = mean_of(block, vectors)
-        centred = vectors - block.spread(mean)
+        centred = vectors - block.repeat(mean)
         power, sums = centred, []
         for _ in range(2, order + 1):
             power = power * centred
@@ -192,7 +205,18 @@ def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
         array = np.zeros((len(groups), width, groups.n_features))
         array[filled] = groups.rows()
         weight = np.zeros(filled.shape)
-        weight[filled] = 1 if groups.weights is None else groups.weights
+        weight[filled] = groups.row_weights
         arrays.append(array)
         weights.append(weight)
     return np.concatenate(arrays, axis=1), np.concatenate(weights, axis=1)
+
+
+def sum_over_vectors(function: Callable, rows: Groups, near: Any, far: Any) -> np.ndarray:
+    """Two sums over the vectors of each near group, for each far group, from projections of a bounded size.
+
+    `function(piece, near, far, owners)` returns both for a piece of the rows and the near groups that own it.
+    """
+    sums = np.zeros((2, len(near), len(far)))
+    for owners, piece in rows.pieces(max(1, _PROJECTIONS // len(far))):
+        sums[:, owners] += function(piece, near[owners], far, owners)
+    return sums

@@ -1,0 +1,85 @@
+"""What every estimator over groups shares, and the protocol of those that compare groups."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import validate_data
+
+from sklearn_mcsg._validation import validate_groups
+from sklearn_mcsg.groups import Groups
+
+
+class GroupsEstimator(BaseEstimator):
+    """An estimator whose samples are groups: how they are validated."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _check_groups(self, X: Any, name: str = "X") -> Groups:
+        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+
+    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
+        """Validate groups, and their features against the fitted ones; names, if any, before values."""
+        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        if named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        groups = self._check_groups(X, name)
+        if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _keep_features(self, X: Any, groups: Groups) -> None:
+        """Remember the number of features and their names."""
+        named = hasattr(X, "columns") and X.shape[1] == groups.n_features
+        validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+
+
+@runtime_checkable
+class ComparesGroups(Protocol):
+    """What `GroupNeighbors` and `find_duplicates` ask of a similarity; every `GroupSimilarity` has it.
+
+    Attributes
+    ----------
+    n_groups_ : int
+        Number of fitted groups.
+    higher_is_nearer : bool
+        Whether larger values mean more similar groups.
+    """
+
+    n_groups_: int
+    higher_is_nearer: bool
+
+    def fit(self, X: Any) -> Any:
+        """Keep the groups to compare with."""
+
+    def partial_fit(self, X: Any) -> Any:
+        """Append groups to the fitted ones."""
+
+    def keep_fitted(self, kept: np.ndarray) -> Any:
+        """Forget all fitted groups but some."""
+
+    def validate(self, X: Any) -> Groups:
+        """Turn queries into `Groups`, or raise an error."""
+
+    def compare_with_fitted(self, groups: Groups) -> np.ndarray:
+        """Compare groups with all fitted ones: shape (n_groups, n_groups_)."""
+
+    def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
+        """Compare each group with its own candidates among the fitted ones: the shape of `candidates`."""
+
+    def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
+        """Compare some of the fitted groups with others of them, or with all: shape (n_rows, n_columns)."""
+
+
+def split_pipeline(estimator: Any) -> tuple[Any, Any]:
+    """What comes before the last step of a pipeline, if anything does, and the last step."""
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    before = estimator[:-1] if len(estimator) > 1 else None
+    return before, estimator[-1]

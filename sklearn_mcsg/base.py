@@ -1,0 +1,541 @@
+"""The template of everything that compares groups; it fulfils the protocol `ComparesGroups`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg._sklearn import get_output_config
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Statistics
+from sklearn_mcsg.storage import register
+
+__all__ = ["GroupSimilarity"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What an estimator keeps of a corpus.
+
+    Attributes
+    ----------
+    summaries : object
+        What is kept of the fitted groups.
+    dtype : dtype
+        Precision of results.
+    learnt : object
+        What was learnt from all of them.
+    prepared : object
+        The groups, prepared for `output`.
+    output : str
+        The output at the time of `fit`.
+    """
+
+    summaries: Any
+    dtype: np.dtype
+    learnt: Any
+    prepared: Any
+    output: str
+
+
+class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator, ABC):
+    """Template of an estimator that compares groups; subclass it to add a similarity.
+
+    A subclass has a parameter `output`, names the outputs it has in `outputs`, and defines `compare`. Where comparing
+    all pairs of vectors is too much, it defines `summarize` to keep less of each group; `learn` to learn from a
+    corpus; `prepare` to turn what is kept into what is compared; and `compare_rows` for a faster way to single pairs.
+    Everything else comes from here: `fit`, `partial_fit`, `transform`, `pairwise`, `paired`, use in `GroupNeighbors`,
+    `find_duplicates` and `PairSimilarity`, and storage, under the name of the class.
+
+    What `summarize` and `prepare` return must have a length and be indexed by slices and arrays of integers, as arrays,
+    `Groups` and `Statistics` are.
+
+    Examples
+    --------
+    The largest distance from a vector to the nearest one of the other group:
+
+    >>> import numpy as np
+    >>> from scipy.spatial.distance import directed_hausdorff
+    >>> from sklearn_mcsg import GroupNeighbors, GroupSimilarity
+    >>> class Hausdorff(GroupSimilarity):
+    ...     outputs = ("distance",)
+    ...     def __init__(self, output="distance"):
+    ...         self.output = output
+    ...     def compare(self, learnt, left, right, output, dtype, out=None):
+    ...         pairs = [[max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) for b in right] for a in left]
+    ...         return np.array(pairs, dtype=dtype)
+    >>> X = [[[0.0], [1.0]], [[0.5]], [[9.0], [8.0]]]
+    >>> Hausdorff().pairwise(X)
+    array([[0. , 0.5, 8. ],
+           [0.5, 0. , 8.5],
+           [8. , 8.5, 0. ]])
+    >>> GroupNeighbors(Hausdorff(), n_neighbors=1).fit(X).kneighbors(return_distance=False).ravel()
+    array([1, 0, 0])
+    """
+
+    outputs: ClassVar[tuple[str, ...]] = ("similarity", "distance")
+    output: str
+    n_groups_: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(cls)
+
+    # What a subclass defines --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def compare(
+        self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """All pairs of two prepared collections, as a matrix.
+
+        `right` may be the very object `left`, whose matrix is symmetric. A subclass that can fill a given array takes
+        it as `out`; others return a matrix of their own.
+        """
+
+    def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+        """Pairs of the same row of two prepared collections."""
+        pairs = ((left[i : i + 1], right[i : i + 1]) for i in range(len(left)))
+        return np.array([self.compare(learnt, a, b, output, dtype)[0, 0] for a, b in pairs], dtype=dtype)
+
+    def summarize(self, learnt: Any, groups: Groups) -> Any:
+        """What is kept of groups."""
+        return groups.without_labels()
+
+    def start(self, output: str | None = None) -> Any:
+        """What is known before anything has been learnt; raise NotFittedError if that is not enough for an output."""
+
+    def learn(self, summaries: Any) -> Any:
+        """What a corpus teaches, from what is kept of its groups."""
+        return self.start()
+
+    def prepare(self, learnt: Any, summaries: Any, output: str) -> Any:
+        """What is compared, from what is kept."""
+        return summaries
+
+    # What users call ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the groups that `transform` compares with, and learn from them what the parameters ask for.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus, in any form that `validate_groups` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._validate_params()
+        learnt = self.start()
+        groups = self._check_groups(X)
+        self._set_fitted(self.summarize(learnt, groups), groups.output_dtype)
+        self._keep_features(X, groups)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Append groups to the fitted ones.
+
+        The result is that of one `fit` on all groups: everything learnt from the corpus is learnt anew from all groups
+        seen so far, so earlier results that depend on it change.
+
+        Parameters
+        ----------
+        X : groups
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        if not self._is_fitted:
+            return self.fit(X)
+        self._validate_params()
+        self._check_unchanged()
+        groups = self._check_fitted_groups(X)
+        added = self.summarize(self._fitted.learnt, groups)
+        self._set_fitted(_join([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Compare groups with the fitted ones.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to compare.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, `n_groups_`)
+            The chosen output for each pair.
+        """
+        check_is_fitted(self)
+        return self._with_index(X, self.compare_with_fitted(self.validate(X)))
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit to groups and compare them with each other: ``fit(X).pairwise(X)`` in one pass.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups, n_groups)
+            The chosen output for each pair.
+        """
+        self.fit(X)
+        learnt = self._learnt_for(self.output)
+        groups = self._fitted_groups(learnt, self.output)
+        return self._with_index(X, self.compare(learnt, groups, groups, self.output, self._fitted.dtype))
+
+    def pairwise(
+        self, X: Any, Y: Any = None, *, output: str | None = None, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Compare all pairs of groups.
+
+        Works before `fit` unless something has to be learnt from a corpus.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+        out : ndarray of shape (n_groups_X, n_groups_Y), default=None
+            Where to put the matrix, for example a memory map. Its precision must be that of the result: float32 when
+            all vectors are float32, and float64 otherwise.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, n_groups_Y)
+        """
+        learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
+        if out is None:
+            return self.compare(learnt, left, right, output, dtype)
+        _check_out(out, (len(left), len(right)), dtype)
+        result = self.compare(learnt, left, right, output, dtype, out)
+        if result is not out:
+            out[:] = result
+        return out
+
+    def pairwise_chunked(
+        self, X: Any, Y: Any = None, *, output: str | None = None, reduce_func: Callable | None = None
+    ) -> Iterator[Any]:
+        """Compare all pairs of groups, a few rows of the matrix at a time.
+
+        Chunks of rows fit into ``sklearn.get_config()["working_memory"]``, as in
+        `sklearn.metrics.pairwise_distances_chunked`.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+        reduce_func : callable, default=None
+            Called as ``reduce_func(chunk, start)`` with the chunk and its first row; what it returns is yielded in
+            place of the chunk.
+
+        Yields
+        ------
+        chunk : ndarray of shape (n_rows, n_groups_Y), or what `reduce_func` returns
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> X = np.random.default_rng(0).normal(size=(5, 4, 3))
+        >>> def nearest(chunk, start):
+        ...     return chunk.argmax(axis=1)
+        >>> np.concatenate(list(ModelComparisonSimilarity().pairwise_chunked(X, reduce_func=nearest)))
+        array([0, 1, 2, 3, 4])
+        """
+        learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
+
+        def chunks() -> Iterator[Any]:
+            for batch in gen_batches(len(left), count_within(dtype.itemsize * len(right))):
+                chunk = self.compare(learnt, left[batch], right, output, dtype)
+                if Y is None:
+                    _clear_same(chunk, np.arange(batch.start, batch.stop), np.arange(len(right)), output)
+                yield chunk if reduce_func is None else reduce_func(chunk, batch.start)
+
+        return chunks()
+
+    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
+        """Compare groups row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        output : str, default=None
+            One of the outputs, in place of the parameter `output`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_groups,)
+        """
+        learnt, left, right, output, dtype = self._prepare_both(X, Y, output, paired=True)
+        return self.compare_rows(learnt, left, right, output, dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`, one for each fitted group.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only used to validate feature names with those seen in `fit`. The name of a single column that holds groups
+            of several features is accepted, too.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
+        return super().get_feature_names_out(None if column_of_groups else input_features)
+
+    # The protocol `ComparesGroups`, and storage -------------------------------------------------------------------
+
+    @property
+    def higher_is_nearer(self) -> bool:
+        """Whether larger values of the chosen output mean more similar groups."""
+        return OUTPUTS[self.output].higher_is_nearer
+
+    def validate(self, X: Any, name: str = "X") -> Groups:
+        """Turn any accepted input into `Groups` that can be compared, or raise an error.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to compare.
+        name : str, default="X"
+            What errors call the input.
+
+        Returns
+        -------
+        groups : Groups
+        """
+        self._validate_params()
+        return self._check_fitted_groups(X, name) if self._is_fitted else self._check_groups(X, name)
+
+    def compare_with_fitted(self, groups: Groups) -> np.ndarray:
+        """Compare validated groups with all fitted ones.
+
+        Parameters
+        ----------
+        groups : Groups
+            What `validate` returned.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups, `n_groups_`)
+        """
+        learnt, left, right, dtype = self._prepare_with_fitted(groups)
+        return self.compare(learnt, left, right, self.output, dtype)
+
+    def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
+        """Compare each of some validated groups with its own candidates among the fitted ones.
+
+        Parameters
+        ----------
+        groups : Groups
+            What `validate` returned.
+        candidates : ndarray of int of shape (n_groups, n_candidates)
+            Fitted groups, for each of `groups`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_groups, n_candidates)
+        """
+        learnt, left, right, dtype = self._prepare_with_fitted(groups)
+        rows = np.repeat(np.arange(len(groups)), candidates.shape[1])
+        values = self.compare_rows(learnt, left[rows], right[candidates.ravel()], self.output, dtype)
+        return values.reshape(candidates.shape)
+
+    def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
+        """Compare some of the fitted groups with others of them.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+            Fitted groups along the rows.
+        columns : slice or ndarray of int, default=None
+            Fitted groups along the columns; ``None`` means all.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_rows, n_columns)
+        """
+        check_is_fitted(self)
+        learnt = self._learnt_for(self.output)
+        groups = self._fitted_groups(learnt, self.output)
+        right = groups if columns is None else groups[columns]
+        matrix = self.compare(learnt, groups[rows], right, self.output, self._fitted.dtype)
+        every = np.arange(len(groups))
+        return _clear_same(matrix, every[rows], every if columns is None else every[columns], self.output)
+
+    def keep_fitted(self, kept: np.ndarray) -> Self:
+        """Forget all fitted groups but some; what the corpus teaches is learnt anew from these.
+
+        Parameters
+        ----------
+        kept : ndarray of int
+            The groups to keep.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        self._check_unchanged()
+        self._set_fitted(self._fitted.summaries[kept], self._fitted.dtype)
+        return self
+
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        if not self._is_fitted:
+            return {}
+        self._check_unchanged()
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "summaries": self._fitted.summaries,
+            "dtype": self._fitted.dtype,
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": None if names is None else [str(name) for name in names],
+        }
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
+        self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+
+    # How it works -------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_groups_
+
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def _learnt_for(self, output: str) -> Any:
+        """What was learnt or, before `fit`, what is known without; an error if an output needs more."""
+        return self._fitted.learnt if self._is_fitted else self.start(output)
+
+    def _check_unchanged(self) -> None:
+        """Raise if what is kept does not fit the parameters any more."""
+
+    def _set_fitted(self, summaries: Any, dtype: np.dtype, learnt: Any = None) -> None:
+        """Learn, unless that is done, and set the fitted attributes once nothing can fail any more."""
+        learnt = self.learn(summaries) if learnt is None else learnt
+        prepared = self.prepare(learnt, summaries, self.output)
+        self._fitted = Fitted(summaries, dtype, learnt, prepared, self.output)
+        self.n_groups_ = len(summaries)
+
+    def _fitted_groups(self, learnt: Any, output: str) -> Any:
+        """The fitted groups, prepared for an output."""
+        if output == self._fitted.output:
+            return self._fitted.prepared
+        return self.prepare(learnt, self._fitted.summaries, output)
+
+    def _prepare_groups(self, learnt: Any, groups: Groups, output: str) -> Any:
+        return self.prepare(learnt, self.summarize(learnt, groups), output)
+
+    def _prepare_with_fitted(self, groups: Groups) -> tuple[Any, Any, Any, np.dtype]:
+        """What was learnt, some groups and the fitted ones prepared, and the precision of their comparison."""
+        learnt = self._learnt_for(self.output)
+        left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
+        return learnt, left, right, np.result_type(groups.output_dtype, self._fitted.dtype)
+
+    def _prepare_both(
+        self, X: Any, Y: Any, output: str | None, paired: bool = False
+    ) -> tuple[Any, Any, Any, str, np.dtype]:
+        """What was learnt, both sides prepared, the output and the precision; the sides are one object without `Y`.
+
+        Everything is validated before anything is computed.
+        """
+        self._validate_params()
+        output = choose_output(self.output if output is None else output, self.outputs).name
+        learnt = self._learnt_for(output)
+        left = self.validate(X)
+        if Y is None:
+            prepared = self._prepare_groups(learnt, left, output)
+            return learnt, prepared, prepared, output, left.output_dtype
+        right = self.validate(Y, "Y")
+        _check_same_width(left, right)
+        if paired and len(left) != len(right):
+            raise ValueError(
+                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
+                f"For all pairs call pairwise."
+            )
+        sides = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
+        return learnt, *sides, output, np.result_type(left.output_dtype, right.output_dtype)
+
+    def _with_index(self, X: Any, matrix: np.ndarray) -> Any:
+        """A matrix with the row labels of the frame that groups come from, if frames are asked for."""
+        if not isinstance(X, Groups) or X.index is None:
+            return matrix
+        if get_output_config("transform", self)["dense"] != "pandas":
+            return matrix
+        import pandas as pd
+
+        return pd.DataFrame(matrix, index=X.index, copy=False)
+
+
+def _join(parts: list[Any]) -> Any:
+    """Join what is kept of two collections."""
+    kind = type(parts[0])
+    return kind.concatenate(parts) if issubclass(kind, Groups | Statistics) else np.concatenate(parts)
+
+
+def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:
+    """Set the distances of groups to themselves to 0, where parts of a symmetric matrix were computed apart."""
+    if not OUTPUTS[output].higher_is_nearer:
+        matrix[rows[:, None] == columns] = 0
+    return matrix
+
+
+def _check_same_width(left: Groups, right: Groups) -> None:
+    if left.n_features != right.n_features:
+        raise ValueError(
+            f"X has {left.n_features} features, but Y has {right.n_features}: take the vectors of both from one space."
+        )
+
+
+def _check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
+        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
+        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")

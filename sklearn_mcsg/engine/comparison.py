@@ -1,0 +1,326 @@
+"""A likelihood under a criterion: groups are prepared once, then compared pair by pair.
+
+    groups --statistics--> Statistics --prepare--> Prepared --+
+                                                              +--> blocks of pairs --> criterion of the unions
+    groups --statistics--> Statistics --prepare--> Prepared --+                           |
+                                                               output.compute(union, left, right)
+
+A block is computed by whatever joblib backend is active, so threads, processes and clusters behave alike. A pair's
+value depends on the block it falls into by rounding only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within, matrix_blocks
+from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
+from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
+from sklearn_mcsg.engine.parallel import progress, run, shares_memory
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Fit, Likelihood
+from sklearn_mcsg.likelihoods.base import pooled_nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Groups prepared for an output: their statistics, and what the output needs of each group.
+
+    Attributes
+    ----------
+    statistics : Statistics
+        Statistics of the groups, with pseudo-vectors if there are any.
+    n : ndarray
+        Total weight of each group.
+    information : ndarray
+        Criterion of each group.
+    doubled : ndarray or None
+        Criterion of each group united with itself.
+    to_references : ndarray or None
+        Mean divergence of each group to the reference groups.
+    among_references : float
+        Mean divergence between reference groups.
+    """
+
+    statistics: Any
+    n: np.ndarray
+    information: np.ndarray
+    doubled: Any = None
+    to_references: Any = None
+    among_references: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def __getitem__(self, key: Any) -> Prepared:
+        return self._map(lambda values: values[key], self.statistics[key])
+
+    def as_column(self) -> Prepared:
+        """The same groups along the first axis of a matrix."""
+        return self._map(lambda values: values[:, None], self.statistics)
+
+    def _map(self, function: Callable[[np.ndarray], np.ndarray], statistics: Any) -> Prepared:
+        doubled, to_references = (None if v is None else function(v) for v in (self.doubled, self.to_references))
+        n, information = function(self.n), function(self.information)
+        return Prepared(statistics, n, information, doubled, to_references, self.among_references)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A likelihood under a criterion, with the pseudo-vectors that every group receives."""
+
+    likelihood: Likelihood
+    criterion: Criterion
+    reg_covar: float
+    penalty_scale: float
+    pseudo: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @property
+    def lacks_prior(self) -> bool:
+        """Whether the criterion uses a prior that the likelihood was not given."""
+        return self.criterion.uses_prior and getattr(self.likelihood, "prior", None) is None
+
+    def check(self, prior_strength: float) -> None:
+        """Raise unless the likelihood defines what the criterion and the prior need."""
+        self.criterion.check(self.likelihood)
+        needs = {"pseudo_group": prior_strength > 0, "learn_prior": self.lacks_prior}
+        for method, needed in needs.items():
+            if needed and not self.likelihood.defines(method):
+                remedy = "set prior_strength=0" if method == "pseudo_group" else "give it a prior"
+                raise ValueError(f"{type(self.likelihood).__name__} defines no {method}: {remedy}.")
+
+    def unlearnt(self, prior_strength: float, output: Output | None = None) -> list[str]:
+        """What has to be learnt from a corpus, in the words of the parameters."""
+        names = {criterion: name for name, criterion in CRITERIA.items()}
+        criterion = names.get(type(self.criterion), type(self.criterion).__name__)
+        wanted = {
+            "prior_strength > 0": prior_strength > 0,
+            f"criterion={criterion!r} without a prior": self.lacks_prior,
+            f"output={output.name!r}" if output else "": output is not None and output.needs_references,
+        }
+        return [reason for reason, needed in wanted.items() if needed]
+
+    def completed(self, statistics: Any, prior_strength: float) -> Comparison:
+        """The comparison with the prior and the pseudo-vectors that a corpus suggests."""
+        reasons = self.unlearnt(prior_strength)
+        if reasons and not statistics.n.any():
+            raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
+        likelihood, pseudo = self.likelihood, None
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.lacks_prior:
+                likelihood = clone(likelihood).set_params(prior=likelihood.learn_prior(statistics))
+            if prior_strength > 0:
+                pseudo = likelihood.pseudo_group(statistics, float(prior_strength))
+        return replace(self, likelihood=likelihood, pseudo=pseudo)
+
+    def statistics(self, groups: Groups) -> Any:
+        """Statistics of the groups as they are, without pseudo-vectors."""
+        with np.errstate(all="ignore"):
+            statistics = self.likelihood.statistics(
+                groups.without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
+            )
+        finite = statistics.finite
+        if not finite.all():
+            raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
+        return statistics
+
+    def with_pseudo(self, statistics: Any) -> Any:
+        """Statistics of the groups together with the pseudo-vectors, if there are any."""
+        if self.pseudo is None:
+            return statistics
+        return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
+
+    def prepare(self, statistics: Any, output: Output, references: Prepared | None = None) -> Prepared:
+        """Prepare groups for an output; one that needs reference groups takes them prepared."""
+        statistics = self.with_pseudo(statistics)
+        prepared = Prepared(statistics, statistics.n, self._information(statistics))
+        self._check_finite(prepared.information)
+        if output.needs_doubled:
+            prepared = replace(prepared, doubled=self._information(statistics, doubled=True))
+        if references is not None:
+            among = references.among_references
+            to_references = self.all_pairs(prepared, references, OUTPUTS["divergence"]).mean(axis=1)
+            prepared = replace(prepared, to_references=to_references, among_references=among)
+            _warn_of_central(0.5 * among - to_references > NO_DIVERGENCE)
+        return prepared
+
+    def prepare_references(self, statistics: Any) -> Prepared:
+        """Prepare the groups from whose centre `centered` looks."""
+        divergence = OUTPUTS["divergence"]
+        prepared = self.prepare(statistics, divergence)
+        return replace(prepared, among_references=float(self.all_pairs(prepared, None, divergence).mean()))
+
+    def all_pairs(
+        self,
+        left: Prepared,
+        right: Prepared | None,
+        output: Output,
+        dtype: Any = np.float64,
+        out: np.ndarray | None = None,
+        fitter: PairFitter | None = None,
+    ) -> np.ndarray:
+        """Every group on the left with every group on the right; ``right=None`` means the left, at half the work.
+
+        `fitter`, if given, has been chosen before, for a larger task that this call is a part of.
+        """
+        symmetric = right is None
+        right = left if right is None else right
+        result = _matrix(len(left), len(right), np.dtype(dtype)) if out is None else out
+        fitter = fitter or choose_fitter(self.likelihood, left.statistics, right.statistics, dtype)
+        blocks = matrix_blocks(len(left), len(right), symmetric, fitter.pair_nbytes)
+        self._run(partial(_all_pairs_of_block, fitter), left, right, blocks, output, partial(_store, result, symmetric))
+        if symmetric and not output.higher_is_nearer:
+            np.fill_diagonal(result, 0)
+        return result
+
+    def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: Any = np.float64) -> np.ndarray:
+        """Each group on the left with the group of the same row on the right."""
+        result = np.empty(len(left), dtype=dtype)
+        count = count_within(pooled_nbytes(left.statistics, right.statistics), CACHE_BYTES)
+        blocks = [(i, i) for i in gen_batches(len(left), count)]
+        self._run(_rows_of_block, left, right, blocks, output, partial(_store, result, False))
+        return result
+
+    def _run(
+        self,
+        compare: Callable,
+        left: Prepared,
+        right: Prepared,
+        blocks: list[tuple[slice, slice]],
+        output: Output,
+        store: Callable,
+    ) -> None:
+        """Compute blocks on the active backend and store them: in the worker where it shares our memory, else here."""
+        comparison = replace(self, pseudo=None)
+        shared = shares_memory(len(blocks), self.n_jobs)
+        local = store if shared else None
+        tasks = ((compare, comparison, left[i], right[j], i, j, output.name, local) for i, j in blocks)
+        rows = compare is _rows_of_block
+        sizes = [(i.stop - i.start) * (1 if rows else j.stop - j.start) for i, j in blocks]
+        with progress(self.verbose, sum(sizes)) as advance:
+            for i, j, size, block in run(_compare, tasks, len(blocks), self.n_jobs):
+                if not shared:
+                    store(i, j, block)
+                advance(size)
+
+    def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
+        """Criterion of each group, or of each group united with itself."""
+        values = []
+        with np.errstate(all="ignore"):
+            for batch in gen_batches(len(statistics), count_within(4 * statistics.row_nbytes, CACHE_BYTES)):
+                block = statistics[batch]
+                if doubled:
+                    block = self.likelihood.pool(block, block)
+                values.append(self.criterion(Fit(self.likelihood, block), self.penalty_scale))
+        return np.concatenate(values)
+
+    def _check_finite(self, information: np.ndarray) -> None:
+        wrong = ~np.isfinite(information)
+        if not wrong.any():
+            return
+        i = int(np.argmax(wrong))
+        if self.reg_covar == 0 and not information[i] > 0:
+            raise ValueError(
+                f"Group {i} has an infinite likelihood under {type(self.likelihood).__name__}: it does not vary in "
+                f"some direction, or too little for double precision. Set reg_covar > 0, or set prior_strength > 0 and "
+                f"fit, or rescale the vectors."
+            )
+        raise_not_finite(f"The criterion of group {i}")
+
+
+def _compare(
+    compare: Callable,
+    comparison: Comparison,
+    left: Prepared,
+    right: Prepared,
+    i: slice,
+    j: slice,
+    output: str,
+    store: Callable | None,
+) -> tuple[slice, slice, int, np.ndarray | None]:
+    """One block of all pairs, or of pairs row by row: stored, or returned."""
+    with np.errstate(all="ignore"):
+        block = compare(comparison, left, right, OUTPUTS[output])
+    if not np.isfinite(block).all():
+        row, *column = np.argwhere(~np.isfinite(block))[0]
+        which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
+        raise_not_finite(f"The comparison {which}")
+    return i, j, block.size, store(i, j, block) if store else block
+
+
+def _all_pairs_of_block(
+    fitter: PairFitter, comparison: Comparison, left: Prepared, right: Prepared, output: Output
+) -> np.ndarray:
+    union = comparison.criterion(fitter(left.statistics, right.statistics), comparison.penalty_scale)
+    return output.compute(union, left.as_column(), right)
+
+
+def _rows_of_block(comparison: Comparison, left: Prepared, right: Prepared, output: Output) -> np.ndarray:
+    fit = Fit(comparison.likelihood, comparison.likelihood.pool(left.statistics, right.statistics))
+    return output.compute(comparison.criterion(fit, comparison.penalty_scale), left, right)
+
+
+def _store(result: np.ndarray, symmetric: bool, i: slice, j: slice, block: np.ndarray) -> None:
+    """Put a block into its place, and mirrored into the place below the diagonal; of squares on it, the upper half."""
+    block = in_precision(block, result.dtype)
+    if block.ndim == 1:
+        result[i] = block
+    elif symmetric and i == j:
+        result[i, j] = np.triu(block) + np.triu(block, 1).T
+    else:
+        result[i, j] = block
+        if symmetric:
+            result[j, i] = block.T
+
+
+def _matrix(n_rows: int, n_columns: int, dtype: np.dtype) -> np.ndarray:
+    try:
+        return np.empty((n_rows, n_columns), dtype=dtype)
+    except MemoryError as error:
+        need = n_rows * n_columns * dtype.itemsize / 2**30
+        raise MemoryError(
+            f"A matrix of {n_rows} x {n_columns} pairs takes {need:,.1f} GiB, more than there is. GroupNeighbors keeps "
+            f"only the nearest groups, as a sparse graph; pairwise_chunked yields rows; pairwise(out=...) fills a "
+            f"memory map."
+        ) from error
+
+
+def in_precision(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers in the precision of the vectors, if they fit."""
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype, copy=False)
+    if cast is not values and not np.isfinite(cast).all():
+        raise ValueError("A result exceeds the range of float32, the precision of the vectors: pass them as float64.")
+    return cast
+
+
+def _warn_of_central(central: np.ndarray) -> None:
+    if central.any():
+        warnings.warn(
+            f"{central.sum()} of {len(central)} groups are nearer to the reference groups than the centre of the "
+            f"references is, and have no direction from it: their 'centered' values are 1. Groups of very different "
+            f"sizes cause this; prior_strength > 0 evens them out.",
+            stacklevel=6,
+        )
+
+
+class NotFiniteError(ValueError):
+    """A number has left the range of double precision."""
+
+
+def raise_not_finite(what: str) -> NoReturn:
+    raise NotFiniteError(
+        f"{what} is not a finite number: the vectors are too large or too small for double precision. "
+        f"Rescale them, for example to unit variance."
+    )

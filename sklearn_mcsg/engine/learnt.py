@@ -1,0 +1,67 @@
+"""What a model comparison has learnt from a corpus, as one plain object that every use of it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg.engine.comparison import Comparison, Prepared
+from sklearn_mcsg.engine.outputs import Output
+from sklearn_mcsg.groups import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A comparison, completed by what a corpus teaches, and the corpus itself as statistics.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Likelihood with its prior, criterion and pseudo-vectors.
+    output : Output
+        The chosen output.
+    statistics : Statistics or None
+        Statistics of the fitted groups, without pseudo-vectors; None before `fit`.
+    references : ndarray of int or None
+        The fitted groups that ``"centered"`` refers to.
+    dtype : dtype or None
+        Precision of the fitted vectors.
+    null : NullDistribution or None
+        Distances of random pairs in an output, once calibrated.
+    """
+
+    comparison: Comparison
+    output: Output
+    statistics: Any = None
+    references: np.ndarray | None = None
+    dtype: np.dtype | None = None
+    null: Any = None
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def with_jobs(self, n_jobs: int | None, verbose: int) -> Learnt:
+        """The same with another number of jobs and verbosity."""
+        return replace(self, comparison=replace(self.comparison, n_jobs=n_jobs, verbose=verbose))
+
+    def prepare(self, groups: Any, output: Output) -> Prepared:
+        """Groups, or their statistics, prepared for an output."""
+        statistics = self.comparison.statistics(groups) if isinstance(groups, Groups) else groups
+        return self.comparison.prepare(statistics, output, self._references(output))
+
+    def fitted(self, output: Output) -> Prepared:
+        """The fitted groups, prepared for an output; kept for the first one that is asked for."""
+        if output.name in self._cache:
+            return self._cache[output.name]
+        prepared = self.prepare(self.statistics, output)
+        if not self._cache.keys() - {"references"}:
+            self._cache[output.name] = prepared
+        return prepared
+
+    def _references(self, output: Output) -> Prepared | None:
+        """The reference groups, prepared, where an output needs them."""
+        if not output.needs_references:
+            return None
+        if "references" not in self._cache:
+            self._cache["references"] = self.comparison.prepare_references(self.statistics[self.references])
+        return self._cache["references"]

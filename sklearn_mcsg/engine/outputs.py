@@ -1,0 +1,112 @@
+"""What is returned for a pair of groups: the outputs, with the facts about each in its registry entry.
+
+Every output is a function of the criterion of the union and of what was prepared of both groups. The registry `OUTPUTS`
+at the foot of this file is also the tests' list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output: how it is computed, and what users of it need to know.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    compute : callable
+        ``compute(union, left, right)`` from the criterion of the union, which it may overwrite, and the two `Prepared`
+        sides.
+    label : str
+        What a reader of a figure or report sees.
+    higher_is_nearer : bool
+        Whether larger values mean more similar groups; otherwise it is a distance, with zeros on the diagonal.
+    needs_doubled : bool
+        Whether it needs the criterion of each group united with itself.
+    needs_references : bool
+        Whether it needs the mean divergence to reference groups.
+    can_be_embedded : bool
+        Whether it is a function of the models alone, not of the groups' sizes, so that coordinates can stand for it.
+    null_power : int
+        The power of a normal variable that it resembles for random pairs: 3 for sums of squares (Wilson and Hilferty).
+    """
+
+    name: str
+    compute: Callable[[np.ndarray, Any, Any], np.ndarray]
+    label: str
+    higher_is_nearer: bool = False
+    needs_doubled: bool = True
+    needs_references: bool = False
+    can_be_embedded: bool = False
+    null_power: int = 3
+
+    def as_distance(self, values: np.ndarray) -> np.ndarray:
+        """Values that are smaller for nearer groups."""
+        return -values if self.higher_is_nearer else values
+
+
+def similarity(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    """Criterion of two models minus criterion of one, in the place of the latter."""
+    np.subtract(left.information, union, out=union)
+    union += right.information
+    return union
+
+
+def distance(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    """How much less similar two groups are to each other than each is to itself, on average."""
+    return np.maximum(union - 0.5 * (left.doubled + right.doubled), 0)
+
+
+def divergence(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    """Distance relative to the number of vectors."""
+    return distance(union, left, right) * (1 / left.n + 1 / right.n)
+
+
+def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    """One minus the cosine of two groups as seen from the centre of the reference groups.
+
+    A group that is nearer to the references than their centre has no direction: its cosine is 0, as for a zero vector
+    in scikit-learn, except with groups that do not diverge from it at all.
+    """
+    apart = (union - 0.5 * (left.doubled + right.doubled)) * (1 / left.n + 1 / right.n)
+    inner = 0.5 * (left.to_references + right.to_references - left.among_references - np.maximum(apart, 0))
+    squared = [np.maximum(side.to_references - 0.5 * side.among_references, 0) for side in (left, right)]
+    norm = np.sqrt(squared[0] * squared[1])
+    cosine = np.divide(inner, norm, out=np.zeros_like(inner), where=norm > NO_DIVERGENCE)
+    return np.where(np.abs(apart) > NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
+
+
+def choose_output(name: Any, allowed: Sequence[str] | None = None) -> Output:
+    """The output of a name."""
+    allowed = list(OUTPUTS) if allowed is None else allowed
+    if name not in allowed:
+        raise ValueError(f"output must be one of {sorted(allowed)}, got {name!r}.")
+    return OUTPUTS[name]
+
+
+OUTPUTS = {
+    output.name: output
+    for output in (
+        Output("similarity", similarity, "similarity", higher_is_nearer=True, needs_doubled=False),
+        Output("distance", distance, "distance"),
+        Output("divergence", divergence, "divergence", can_be_embedded=True),
+        Output(
+            "centered",
+            centered,
+            "centered distance, from 0 to 2",
+            needs_references=True,
+            can_be_embedded=True,
+            null_power=1,
+        ),
+    )
+}
+DISTANCES = [name for name, output in OUTPUTS.items() if not output.higher_is_nearer]

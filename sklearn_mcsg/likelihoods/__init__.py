@@ -1,0 +1,36 @@
+"""Likelihoods: the generative models that groups are compared under, one file for each.
+
+A likelihood turns groups into sufficient statistics, pools the statistics of two groups, and says how well its best
+model explains them. Nothing else in the library knows which likelihood it works with. The registry `LIKELIHOODS` is
+also the tests' list: an entry enrols a likelihood in every law.
+
+Observation noise: every vector stands for a small distribution around it, normal with variance `reg_covar` or, for
+directions, von Mises-Fisher with concentration 1 / `reg_covar`. All moments keep a closed form, and groups of one
+vector or with a constant feature need no special case.
+"""
+
+from sklearn_mcsg.likelihoods.base import Fit, Likelihood, Unions
+from sklearn_mcsg.likelihoods.diagonal import DiagonalGaussian
+from sklearn_mcsg.likelihoods.full import FullGaussian
+from sklearn_mcsg.likelihoods.spherical import SphericalGaussian
+from sklearn_mcsg.likelihoods.statistics import Statistics
+from sklearn_mcsg.likelihoods.vmf import VonMisesFisher
+
+__all__ = [
+    "LIKELIHOODS",
+    "DiagonalGaussian",
+    "Fit",
+    "FullGaussian",
+    "Likelihood",
+    "SphericalGaussian",
+    "Statistics",
+    "Unions",
+    "VonMisesFisher",
+]
+
+LIKELIHOODS = {
+    "diag": DiagonalGaussian,
+    "spherical": SphericalGaussian,
+    "full": FullGaussian,
+    "vmf": VonMisesFisher,
+}

@@ -1,0 +1,282 @@
+"""What a likelihood is: statistics of groups, their pooling, and the fit of the best model to them.
+
+    groups --statistics--> Statistics, one row per group --------------------+
+                                                                             +--> Fit --> criterion
+    two collections --pool--> Statistics, one row per pair ------------------+
+                    --unions--> Unions, one matrix entry per pair (faster) --+
+
+A likelihood writes each formula once. It asks the statistics for quantities such as `n` or `variance`; for single
+groups and for pooled pairs these are arrays with one row per group, for `Unions` they are matrices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods.statistics import Part
+from sklearn_mcsg.storage import register
+
+_REPAIR_BYTES = 2**22  # of statistics pooled at a time
+
+
+class lazy:
+    """`functools.cached_property` without its lock, which before Python 3.12 all instances share across threads."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.function.__name__] = self.function(instance)
+        return value
+
+
+@cache
+def kernels() -> Any:
+    """The compiled kernels. The first call loads numba, so it is left to the first matrix that needs them."""
+    from sklearn_mcsg.likelihoods import kernels
+
+    return kernels
+
+
+class Likelihood(BaseEstimator, ABC):
+    """A family of models for groups of vectors; subclass it to add one.
+
+    A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
+    `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
+    `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`. The class attribute
+    `unions` may name a faster way to all pairs.
+
+    Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
+    defines them before loading one.
+
+    Examples
+    --------
+    A model of positive features, each exponentially distributed:
+
+    >>> import numpy as np
+    >>> from sklearn_mcsg import Likelihood, ModelComparisonSimilarity, Statistics
+    >>> class Exponential(Likelihood):
+    ...     def statistics(self, groups, *, reg_covar, order):
+    ...         return Statistics(n=groups.totals, mean=groups.sum(groups.rows()) / groups.totals[:, None])
+    ...     def pool(self, a, b):
+    ...         n = a.n + b.n
+    ...         return Statistics(n=n, mean=(a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+    ...     def log_likelihood(self, statistics):
+    ...         return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
+    ...     def n_parameters(self, n_features):
+    ...         return n_features
+    >>> similarity = ModelComparisonSimilarity(Exponential(), "bic")
+    >>> similarity.pairwise([[[1.0], [2.0]], [[9.0], [8.0], [11.0]]]).round(2)
+    array([[ 0.  , -3.04],
+           [-3.04,  0.41]])
+    """
+
+    unions: ClassVar[type[Unions] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(cls)
+
+    @abstractmethod
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> Any:
+        """Sufficient statistics of each group, with moments up to `order` (2, or 4 for the TIC)."""
+
+    @abstractmethod
+    def pool(self, a: Any, b: Any) -> Any:
+        """Statistics of the union of each group in `a` with the group of the same row in `b`."""
+
+    @abstractmethod
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        """Log-likelihood of each group at its maximum."""
+
+    @abstractmethod
+    def n_parameters(self, n_features: int) -> int:
+        """Number of free parameters."""
+
+    def tic_penalty(self, statistics: Any) -> np.ndarray:
+        """Trace of the score's covariance times the inverse information, tr(I J^-1), of each group."""
+        raise TypeError(f"{type(self).__name__} defines no tic_penalty.")
+
+    def log_evidence(self, statistics: Any) -> np.ndarray:
+        """Log marginal likelihood of each group under `self.prior`."""
+        raise TypeError(f"{type(self).__name__} defines no log_evidence.")
+
+    def learn_prior(self, statistics: Any) -> Any:
+        """The prior for `log_evidence`, estimated from the groups of a corpus."""
+        raise TypeError(f"{type(self).__name__} defines no learn_prior.")
+
+    def pseudo_group(self, statistics: Any, strength: float) -> Any:
+        """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
+        raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
+
+    def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
+        """Log density of each vector, expected over its noise, under the best model of each group in `statistics`.
+
+        The shape is (n_groups, n_vectors), or (n_groups, n_vectors, n_features) where it is a sum over features.
+        Weighted and summed over a group's own vectors it is the group's `log_likelihood`.
+        """
+        raise TypeError(
+            f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "
+            f"explanation needs."
+        )
+
+    def defines(self, method: str) -> bool:
+        """Whether the class defines one of the optional methods."""
+        return getattr(type(self), method) is not getattr(Likelihood, method)
+
+
+class Fit:
+    """A likelihood fitted to groups: what a criterion may ask for, computed when asked.
+
+    All arrays have the same shape: ``(n_groups,)`` for single groups, ``(n_left, n_right)`` for the unions of all pairs
+    of two collections.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        The likelihood.
+    statistics : Statistics or Unions
+        Statistics of the groups.
+    shape : tuple of int, default=None
+        Shape to give to the results, whose entries follow each other row by row.
+
+    Attributes
+    ----------
+    n : ndarray
+        Total weight of each group.
+    n_features, n_parameters : int
+        Number of features, and of free parameters of the model.
+    log_likelihood, tic_penalty, log_evidence : ndarray
+        As the likelihood's methods of the same names return them.
+    """
+
+    def __init__(self, likelihood: Likelihood, statistics: Any, shape: tuple[int, ...] | None = None):
+        self.likelihood = likelihood
+        self._statistics = statistics
+        self._shape = statistics.n.shape if shape is None else shape
+
+    @property
+    def n(self) -> np.ndarray:
+        return self._statistics.n.reshape(self._shape)
+
+    @property
+    def n_features(self) -> int:
+        return self._statistics.n_features
+
+    @property
+    def n_parameters(self) -> int:
+        return self.likelihood.n_parameters(self.n_features)
+
+    @lazy
+    def log_likelihood(self) -> np.ndarray:
+        return self._computed("log_likelihood")
+
+    @lazy
+    def tic_penalty(self) -> np.ndarray:
+        return self._computed("tic_penalty")
+
+    @lazy
+    def log_evidence(self) -> np.ndarray:
+        return self._computed("log_evidence")
+
+    def _computed(self, quantity: str) -> np.ndarray:
+        values = getattr(self.likelihood, quantity)(self._statistics)
+        if isinstance(self._statistics, Unions):
+            self._statistics.repair(values, quantity)
+        return values.reshape(self._shape)
+
+
+def fit_pairs(likelihood: Likelihood, left: Any, right: Any) -> Fit:
+    """The fit to the union of every left group with every right group, by pooling each pair."""
+    i, j = np.divmod(np.arange(len(left) * len(right)), len(right))
+    return Fit(likelihood, likelihood.pool(left[i], right[j]), (len(left), len(right)))
+
+
+def pooled_nbytes(left: Any, right: Any) -> int:
+    """Bytes that pooling and fitting may take for each pair, temporary arrays included."""
+    return 4 * (left.row_nbytes + right.row_nbytes)
+
+
+class Unions:
+    """Statistics of the union of every left group with every right group, as matrices.
+
+    A subclass gives its likelihood's formulas the quantities they ask for, by a faster way than pooling each pair.
+
+    Attributes
+    ----------
+    compiled : tuple of str
+        Compiled functions that it calls. Small matrices use them once they are loaded.
+    """
+
+    compiled: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, likelihood: Likelihood, left: Any, right: Any, dtype: np.dtype):
+        self.likelihood, self.left, self.right, self.dtype = likelihood, left, right, dtype
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+        """Whether it can compute what these statistics were made for."""
+        return True
+
+    @staticmethod
+    def pair_nbytes(left: Any, right: Any) -> int:
+        """Bytes that it may take for each pair, temporary arrays included."""
+        raise NotImplementedError
+
+    def imprecise(self, quantity: str) -> np.ndarray | None:
+        """Pairs for which the fast way has lost too many digits of a quantity that was computed; None means none."""
+        return None
+
+    def repair(self, values: np.ndarray, quantity: str) -> None:
+        """Compute a quantity again, by pooling, for the pairs where it is imprecise."""
+        wrong = self.imprecise(quantity)
+        indices = np.empty((0, 2)) if wrong is None else np.argwhere(wrong)
+        if not len(indices):
+            return
+        step = max(1, _REPAIR_BYTES // (self.left.row_nbytes + self.right.row_nbytes))
+        for batch in gen_batches(len(indices), step):
+            i, j = indices[batch].T
+            pooled = self.likelihood.pool(self.left[i], self.right[j])
+            values[i, j] = getattr(self.likelihood, quantity)(pooled)
+
+    @lazy
+    def n(self) -> np.ndarray:
+        return self.left.n[:, None] + self.right.n
+
+    @property
+    def n_features(self) -> int:
+        return self.left.n_features
+
+    @property
+    def reg_covar(self) -> float:
+        return self.left.reg_covar
+
+    def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the total weights, evaluated once for each pair of distinct weights."""
+        (a, i), (b, j) = (np.unique(side.n, return_inverse=True) for side in (self.left, self.right))
+        if 4 * len(a) * len(b) > len(self.left) * len(self.right):
+            return function(self.n)
+        return function(a[:, None] + b)[np.ix_(i, j)]
+
+
+def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
+    """The vectors themselves, by reference, where moments of higher order are asked for."""
+    return (Part(groups.without_labels()),) if order > 2 else ()
+
+
+def pseudo_parts(location: np.ndarray, strength: float, noise: Any, statistics: Any) -> tuple[Part, ...]:
+    """Pseudo-vectors as one weighted vector with noise, where the statistics keep vectors at all."""
+    if not statistics.parts:
+        return ()
+    return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

@@ -1,0 +1,247 @@
+"""Normal distribution with a variance for each feature: statistics, model, and all pairs by compiled kernels.
+
+Every vector carries isotropic noise of variance `reg_covar`, so that variances are ``scatter / n + reg_covar`` and
+fourth moments follow in closed form. Pseudo-vectors of a prior are normally distributed around the corpus mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kernels, lazy
+from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
+from sklearn_mcsg.likelihoods.statistics import Statistics, centred_sums, corpus_mean, merge
+from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalMoments(Statistics):
+    """Centred power sums of each feature; the third and fourth only when asked for."""
+
+    m2: np.ndarray
+    m3: np.ndarray | None
+    m4: np.ndarray | None
+    reg_covar: float
+
+    @property
+    def variance(self) -> np.ndarray:
+        return representable(self.m2 / self.n[:, None] + self.reg_covar)
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        """Log variances, summed over features."""
+        return np.log(self.variance).sum(axis=1)
+
+    @property
+    def kurtosis(self) -> np.ndarray:
+        """Kurtoses of the vectors with their noise, summed over features."""
+        variance = representable(self.variance, 1e-150)  # fourth moments are its square
+        noise = self.reg_covar / variance
+        fourth: Any = self.m4
+        return (fourth / self.n[:, None] / variance / variance + noise * (6 - 3 * noise)).sum(axis=1)
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        """Logarithms of the posterior rates, summed over features."""
+        _, _, doubled = prior.united(self.n, self.mean, self.m2)
+        return np.log(0.5 * doubled).sum(axis=1)
+
+
+class DiagonalUnions(Unions):
+    """Sums over the features of all unions by compiled kernels; by pooling where the range is too wide for products."""
+
+    compiled = ("log_products_float64",)
+
+    @staticmethod
+    def pair_nbytes(left: Any, right: Any) -> int:
+        return 48  # blocks large enough to make the preparation of both sides cheap
+
+    @lazy
+    def _sums(self) -> tuple[Any, ...]:
+        """Log variances, less a constant, and kurtoses where fourth moments are kept; noise included."""
+
+        def noisy(s: Any) -> tuple[np.ndarray, ...]:
+            n, eps = s.n[:, None], s.reg_covar
+            fourth = () if s.m4 is None else (s.m3, s.m4 + 6 * eps * s.m2 + 3 * eps**2 * n)
+            return s.n, s.mean, s.m2 + n * eps, *fourth
+
+        return _sum_over_features(noisy(self.left), noisy(self.right), self.dtype, self.n_features)
+
+    @lazy
+    def _rate_sums(self) -> tuple[Any, ...]:
+        """Log scatters of the unions with the prior's own pseudo-vectors, less a constant."""
+        prior: Any = self.likelihood.prior  # type: ignore[attr-defined]
+        left = prior.united(self.left.n, self.left.mean, self.left.m2)
+        return _sum_over_features(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
+
+    def imprecise(self, quantity: str) -> np.ndarray | None:
+        sums = self._rate_sums if quantity == "log_evidence" else self._sums
+        return None if sums else np.ones(self.n.shape, dtype=bool)
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        if not self._sums:
+            return np.zeros(self.n.shape)
+        sums, unscaled, *_ = self._sums
+        return sums - unscaled
+
+    @property
+    def kurtosis(self) -> np.ndarray:
+        return self._sums[2] if self._sums else np.zeros(self.n.shape)
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        if not self._rate_sums:
+            return np.zeros(self.n.shape)
+        sums, unscaled = self._rate_sums
+        return sums - (unscaled + self.n_features * np.log(2))
+
+
+class DiagonalGaussian(Likelihood):
+    r"""Normal distribution with a separate variance for each feature (``"diag"``).
+
+    .. math::
+
+        L = -\frac{n}{2} \sum_k (\ln 2\pi\sigma_k^2 + 1), \quad \sigma_k^2 = M_{2,k}/n + \varepsilon, \quad
+        k = 2d, \quad \mathrm{tr}(IJ^{-1}) = d + \frac12 \sum_k (\mathrm{kurtosis}_k - 1).
+
+    Parameters
+    ----------
+    prior : NormalGamma, default=None
+        Prior for ``criterion="bayes"``; ``None`` learns it from the fitted corpus.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import DiagonalGaussian
+    >>> DiagonalGaussian().n_parameters(300)
+    600
+    """
+
+    unions = DiagonalUnions
+
+    def __init__(self, prior: NormalGamma | None = None):
+        self.prior = prior
+
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> DiagonalMoments:
+        check_prior(self.prior, NormalGamma, groups.n_features, scales=groups.n_features)
+        n, mean, m2, *higher = centred_sums(groups, order)
+        m3, m4 = higher or (None, None)
+        return DiagonalMoments(n, mean, m2, m3, m4, reg_covar)
+
+    def pool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
+        u = merge(a, b)
+        square = u.delta**2
+        m2 = a.m2 + b.m2 + u.between[:, None] * square
+        if a.m3 is None or a.m4 is None:
+            return DiagonalMoments(u.n, u.mean, m2, None, None, a.reg_covar)
+        left, right, between = u.left[:, None], u.right[:, None], u.between[:, None]
+        m3 = a.m3 + b.m3 + between * (left - right) * square * u.delta + 3 * u.delta * (left * b.m2 - right * a.m2)
+        m4 = (
+            a.m4
+            + b.m4
+            + between * (left**2 - left * right + right**2) * square**2
+            + 6 * square * (left**2 * b.m2 + right**2 * a.m2)
+            + 4 * u.delta * (left * b.m3 - right * a.m3)
+        )
+        return DiagonalMoments(u.n, u.mean, m2, m3, m4, a.reg_covar)
+
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        return normal_log_likelihood(statistics.n, statistics.log_variance, statistics.n_features)
+
+    def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:
+        variance = statistics.variance[:, None]
+        square = np.square(vectors - statistics.mean[:, None]) + statistics.reg_covar
+        return -0.5 * (LOG_2PI + np.log(variance) + square / variance)
+
+    def n_parameters(self, n_features: int) -> int:
+        return 2 * n_features
+
+    def tic_penalty(self, statistics: Any) -> np.ndarray:
+        return 0.5 * (statistics.kurtosis + statistics.n_features)
+
+    def log_evidence(self, statistics: Any) -> np.ndarray:
+        prior: Any = self.prior
+        return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
+
+    def learn_prior(self, statistics: DiagonalMoments) -> NormalGamma:
+        _, mean, deviation = corpus_mean(statistics)
+        between = statistics.n @ deviation**2
+        kappa, alpha, variance = learn_shape(statistics.n, statistics.m2, between, statistics.reg_covar)
+        return NormalGamma(mean, kappa, alpha, (alpha - 1) * variance)
+
+    def pseudo_group(self, statistics: DiagonalMoments, strength: float) -> DiagonalMoments:
+        n, mean, deviation = corpus_mean(statistics)
+        variance = (statistics.m2.sum(axis=0) + statistics.n @ deviation**2)[None] / n
+        m3, m4 = (None, None) if statistics.m4 is None else (np.zeros_like(variance), 3 * strength * variance**2)
+        return DiagonalMoments(np.array([strength]), mean[None], strength * variance, m3, m4, statistics.reg_covar)
+
+
+def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 0) -> tuple[Any, ...]:
+    """Sum log scatters of all unions over the features and, where fourth moments are given, kurtoses.
+
+    Both sides are (weights, means, scatters[, third, fourth moments]). Returns the log scatters less `times` the log
+    total weight (with `times` the number of features they are log variances), the constant that scaling has added to
+    them, and the kurtoses; nothing when the scatters differ too widely for products.
+
+    A kernel multiplies `step` scatters before it takes the exponent out. For feature k, all pooled scatters lie between
+    `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each
+    feature is scaled by a power of two that puts the geometric middle of the two at 1, so scatters lie within
+    2^(+-bits) and a product of `step` of them within 2^(+-step bits), which must not leave the exponent's range
+    2^(+-room). Two more bits allow for the rounding of the scale and for the running product, which is in [1, 2).
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        weight = left[0].max() * right[0].max() / (left[0].max() + right[0].max())
+        ends = [
+            np.minimum(left[1].min(axis=0), right[1].min(axis=0)),
+            np.maximum(left[1].max(axis=0), right[1].max(axis=0)),
+        ]
+        low = left[2].min(axis=0) + right[2].min(axis=0)
+        high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (ends[1] - ends[0]) ** 2
+        middle, bits = 0.25 * np.log2(low) + 0.25 * np.log2(high), (0.5 * np.log2(high / low)).max() + 2
+    fourth = len(left) > 3
+    if fourth or bits > 20:  # single precision cannot hold such different numbers beside each other
+        dtype = np.dtype(np.float64)
+    room = 250 if fourth else np.finfo(dtype).maxexp - 4  # fourth moments are multiplied by squares
+    centre = 0.5 * (ends[0] + ends[1]) if dtype == np.float32 else 0.0
+    if not 2 * bits <= room:
+        return ()
+    # 16 features at a time, unless that pads more than 8 would
+    step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
+    scale = -np.round(middle)
+    padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
+    count = len(left[0])
+    arguments: Any = *padded(left, 1, transposed=False), *padded(right, 0, transposed=True), step, times
+    out = np.empty((len(arguments[0]), len(right[0])))
+    unscaled = 2 * np.log(2) * scale.sum()
+    if not fourth:
+        getattr(kernels(), f"log_products_{dtype.name}")(*arguments, out)
+        return out[:count], unscaled
+    kurtosis = np.empty_like(out)
+    kernels().log_products_and_kurtosis(*arguments, out, kurtosis)
+    return out[:count], unscaled, kurtosis[:count]
+
+
+def _scaled_and_padded(
+    side: tuple, filler: float, transposed: bool, scale: np.ndarray, centre: Any, step: int, dtype: np.dtype
+) -> list[np.ndarray]:
+    """Arrays as the kernels take them: padding multiplies by 1 and adds nothing."""
+    n, mean, *moments = side
+    factors = [2.0**scale, 4.0**scale]  # of means and scatters
+    rows = 0 if transposed else -len(n) % kernels().ROWS
+    powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
+    powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
+    arrays = [np.concatenate([n, np.ones(rows)]).astype(dtype)]
+    for order, (power, multipliers) in enumerate(powers):
+        shape = len(n) + rows, len(scale) + -len(scale) % step
+        array = np.zeros(shape[::-1] if transposed else shape, dtype)
+        view = array.T if transposed else array
+        view[:, len(scale) :] = filler if order == 1 else 0
+        view[len(n) :, : len(scale)] = 1
+        np.multiply(power, multipliers[0], out=view[: len(n), : len(scale)], casting="same_kind")
+        for multiplier in multipliers[1:]:
+            view[: len(n), : len(scale)] *= multiplier
+        arrays.append(array)
+    return arrays

@@ -1,0 +1,269 @@
+"""Normal distribution with a full covariance matrix: statistics, model, and all pairs by batches of factorisations.
+
+Scatter is kept as rows F with F^T F = S, and log determinants come from their singular values: with fewer vectors than
+features no d x d matrix is ever built, and the precision is that of the vectors, not of their squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, pseudo_parts
+from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
+from sklearn_mcsg.likelihoods.statistics import (
+    Part,
+    Statistics,
+    by_blocks,
+    corpus_mean,
+    mean_of,
+    merge,
+    padded,
+)
+from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
+
+_EPS = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class FullFactors(Statistics):
+    """The scatter matrix of each group as F^T F, with as few rows F as its rank allows."""
+
+    factors: tuple[Groups, ...]
+    parts: tuple[Part, ...]
+    reg_covar: float
+
+    def eigen(self, vectors: bool = False) -> tuple[np.ndarray, Any]:
+        """Eigenvalues of the covariance in the span of the factors, and that span's orthonormal basis.
+
+        In the directions outside of it, if any, the eigenvalue is `reg_covar`.
+        """
+        factors = padded(self.factors)[0] / np.sqrt(self.n)[:, None, None]
+        if vectors:
+            _, singular, basis = np.linalg.svd(factors, full_matrices=False)
+        else:
+            singular, basis = np.linalg.svd(factors, compute_uv=False), None
+        rounding = _EPS * max(factors.shape[1:]) * singular.max(axis=1, initial=0)[:, None]
+        return representable(np.where(singular > rounding, singular, 0) ** 2 + self.reg_covar), basis
+
+    @property
+    def log_det(self) -> np.ndarray:
+        """Log determinant of the covariance."""
+        eigenvalues, _ = self.eigen()
+        log_det, outside = np.log(eigenvalues).sum(axis=1), self.n_features - eigenvalues.shape[1]
+        return log_det + outside * np.log(self.reg_covar) if outside > 0 else log_det
+
+    def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
+        """Log determinant of the posterior scatter, less that of the prior's own."""
+        _, _, factors = prior.united(self.n, self.mean, padded(self.factors)[0])
+        return np.log1p(np.linalg.svd(factors, compute_uv=False) ** 2).sum(axis=1)
+
+
+class FullUnions(Unions):
+    """Determinants from Gram matrices of all rows, put together from matrix products, or from scatter matrices."""
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+        return not left.parts  # the TIC looks at the vectors under each pooled covariance
+
+    @staticmethod
+    def pair_nbytes(left: Any, right: Any) -> int:
+        rows = sum(int(f.sizes.max(initial=0)) for f in (*left.factors, *right.factors)) + 2
+        return 512 + 32 * min(rows, left.n_features) ** 2  # a Gram or scatter matrix, and its factor
+
+    def imprecise(self, quantity: str) -> np.ndarray:
+        return self._wrong
+
+    @property
+    def log_det(self) -> np.ndarray:
+        left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
+        log_det, self._wrong = _log_det_of_unions(left, right, self.n * self.reg_covar)
+        return log_det - self.n_features * np.log(self.n)
+
+    def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
+        left = prior.united(self.left.n, self.left.mean, padded(self.left.factors)[0])
+        right = (
+            self.right.n,
+            prior.whitened(self.right.mean - prior.mean),
+            prior.whitened(padded(self.right.factors)[0]),
+        )
+        log_det, self._wrong = _log_det_of_unions(left, right, np.ones(self.n.shape))
+        return log_det
+
+
+class FullGaussian(Likelihood):
+    r"""Normal distribution with a full covariance matrix (``"full"``).
+
+    .. math::
+
+        L = -\frac{n}{2} (d \ln 2\pi + \ln\det\Sigma + d), \quad \Sigma = S/n + \varepsilon I, \quad
+        k = d + \frac{d(d+1)}{2}, \quad
+        \mathrm{tr}(IJ^{-1}) = d + \frac12 \Big(\frac1n \sum_i \|\Sigma^{-1/2}(x_i - \mu)\|^4 - d\Big).
+
+    Parameters
+    ----------
+    prior : NormalWishart, default=None
+        Prior for ``criterion="bayes"``; ``None`` learns it from the fitted corpus.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import FullGaussian
+    >>> FullGaussian().n_parameters(10)
+    65
+    """
+
+    unions = FullUnions
+
+    def __init__(self, prior: NormalWishart | None = None):
+        self.prior = prior
+
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> FullFactors:
+        check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
+        factors = []
+
+        def block_means(block: Groups) -> tuple[np.ndarray, ...]:
+            vectors = block.rows()
+            n, mean = mean_of(block, vectors)
+            root = np.sqrt(block.row_weights)
+            rows = root[:, None] * (vectors - block.repeat(mean))
+            factors.append(_compress(Groups(rows, block.offsets), root / block.repeat(np.sqrt(n))))
+            return n, mean
+
+        n, mean = by_blocks(groups, block_means)
+        return FullFactors(n, mean, (Groups.concatenate(factors),), kept_parts(groups, order), reg_covar)
+
+    def pool(self, a: FullFactors, b: FullFactors) -> FullFactors:
+        u = merge(a, b)
+        bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
+        return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
+
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        return normal_log_likelihood(statistics.n, statistics.log_det, statistics.n_features)
+
+    def vector_log_likelihood(self, statistics: FullFactors, vectors: np.ndarray) -> np.ndarray:
+        eigenvalues, basis = statistics.eigen(vectors=True)
+        centred = vectors - statistics.mean[:, None]
+        scores = centred @ basis.swapaxes(1, 2)
+        square = ((np.square(scores) + statistics.reg_covar) / eigenvalues[:, None]).sum(axis=2)
+        log_det = np.log(eigenvalues).sum(axis=1, keepdims=True)
+        outside = statistics.n_features - eigenvalues.shape[1]
+        if outside > 0:
+            square += np.square(centred - scores @ basis).sum(axis=2) / statistics.reg_covar + outside
+            log_det += outside * np.log(statistics.reg_covar)
+        return -0.5 * (statistics.n_features * LOG_2PI + log_det + square)
+
+    def n_parameters(self, n_features: int) -> int:
+        return n_features + n_features * (n_features + 1) // 2
+
+    def tic_penalty(self, statistics: FullFactors) -> np.ndarray:
+        """From the fourth power of the noisy Mahalanobis length, whose mean over the noise is in closed form."""
+        d = statistics.n_features
+        eigenvalues, basis = statistics.eigen(vectors=True)
+        outside = d - eigenvalues.shape[1]
+        noise = statistics.reg_covar / eigenvalues
+        trace, square_trace = noise.sum(axis=1) + outside, np.square(noise).sum(axis=1) + outside
+        fourth = np.zeros(len(statistics))
+        for part in statistics.parts:
+            vectors, weights = padded([part.rows])
+            # coordinates in the eigenbasis, in standard deviations
+            scale = np.sqrt(eigenvalues)[:, None]
+            scores = (vectors - statistics.mean[:, None]) @ basis.swapaxes(1, 2) / scale
+            square = np.square(scores).sum(axis=2)
+            cross = (np.square(scores) * noise[:, None]).sum(axis=2)
+            total, total_square = trace, square_trace
+            if part.noise is not None:
+                root = basis @ part.noise / scale.swapaxes(1, 2)
+                inner = root @ root.swapaxes(1, 2)
+                cross = cross + np.square(scores @ root).sum(axis=2)
+                total = total + np.trace(inner, axis1=1, axis2=2)
+                total_square = (
+                    square_trace
+                    + np.square(inner).sum((1, 2))
+                    + 2 * (np.diagonal(inner, axis1=1, axis2=2) * noise).sum(axis=1)
+                )
+            moments = (square + total[:, None]) ** 2 + 4 * cross + 2 * total_square[:, None]
+            fourth += (weights * moments).sum(axis=1)
+        return d + 0.5 * (fourth / statistics.n - d)
+
+    def log_evidence(self, statistics: Any) -> np.ndarray:
+        prior: Any = self.prior
+        return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
+
+    def learn_prior(self, statistics: FullFactors) -> NormalWishart:
+        d = statistics.n_features
+        _, mean, deviation = corpus_mean(statistics)
+        factors = statistics.factors[0]
+        within, between = factors.sum(factors.rows() ** 2), statistics.n @ deviation**2
+        kappa, alpha, variance = learn_shape(statistics.n, within, between, statistics.reg_covar)
+        # the correlations within groups, shrunk as by d more observations of independent features
+        scatter = factors.rows().T @ factors.rows()
+        shrinkage = d / (statistics.n.sum() + d)
+        scale = np.sqrt(variance / np.where(np.diag(scatter) > 0, np.diag(scatter), 1))
+        covariance = (1 - shrinkage) * scatter * np.outer(scale, scale)
+        np.fill_diagonal(covariance, variance)
+        return NormalWishart(mean, kappa, d - 1 + 2 * alpha, 2 * (alpha - 1) * covariance)
+
+    def pseudo_group(self, statistics: FullFactors, strength: float) -> FullFactors:
+        n, mean, deviation = corpus_mean(statistics)
+        rows = np.concatenate([statistics.factors[0].rows(), np.sqrt(statistics.n)[:, None] * deviation])
+        root = np.linalg.qr(rows, mode="r") / np.sqrt(n)  # root.T @ root is the covariance
+        factor = Groups(np.sqrt(strength) * root, [0, len(root)])
+        parts = pseudo_parts(mean, strength, root.T, statistics)
+        return FullFactors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
+
+
+def _compress(factors: Groups, unit: np.ndarray) -> Groups:
+    """Reduce the rows of each group to one less, and never more than features, with the same products.
+
+    The rows of a group are centred, so they have no component along its part of `unit`, a unit vector. Reflecting that
+    vector onto the first axis makes the first row 0 and changes the others as below. More rows than features become
+    their triangular factor.
+    """
+    sizes, d = factors.sizes, factors.n_features
+    offsets = offsets_of(np.minimum(np.maximum(sizes - 1, 0), d))
+    rows = np.empty((offsets[-1], d))
+    for size in np.unique(sizes[sizes > 1]):
+        chosen = np.flatnonzero(sizes == size)
+        block = factors[chosen].rows().reshape(-1, size, d)
+        if size > d:
+            block = np.asarray(np.linalg.qr(block, mode="r"))
+        else:
+            u = unit[factors.offsets[chosen][:, None] + np.arange(size)]
+            block = block[:, 1:] - (u[:, 1:] / (1 + u[:, :1]))[..., None] * block[:, :1]
+        targets = offsets[chosen][:, None] + np.arange(block.shape[1])
+        rows[targets.ravel()] = block.reshape(-1, d)
+    return Groups(rows, offsets)
+
+
+def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log determinants of ridge I + F^T F, with F the rows of both groups and of the bridge between their means.
+
+    Also where squares have cost too much precision, as when both groups hold the same vectors far above the ridge: to
+    first order, a rounding of the matrix moves the result by its trace with the inverse.
+    """
+    (n, mean, f), (m, mean_right, g) = left, right
+    bridge = np.sqrt(n[:, None] * m / (n[:, None] + m))[..., None] * (mean_right - mean[:, None])
+    (a, p, d), (b, q) = f.shape, g.shape[:2]
+    if p + q + 1 <= d:
+        matrix = np.empty((a, b, p + q + 1, p + q + 1))
+        matrix[:, :, :p, :p] = (f @ f.swapaxes(1, 2))[:, None]
+        matrix[:, :, p:-1, p:-1] = g @ g.swapaxes(1, 2)
+        matrix[:, :, p:-1, :p] = (g.reshape(-1, d) @ f.reshape(-1, d).T).reshape(b, q, a, p).transpose(2, 0, 1, 3)
+        matrix[:, :, -1, :p] = bridge @ f.swapaxes(1, 2)
+        matrix[:, :, -1, p:-1] = np.einsum("abd,bqd->abq", bridge, g, optimize=True)
+        matrix[:, :, -1, -1] = np.square(bridge).sum(axis=2)
+    else:
+        matrix = (f.swapaxes(1, 2) @ f)[:, None] + g.swapaxes(1, 2) @ g + bridge[..., None] * bridge[..., None, :]
+    rank = matrix.shape[2]
+    diagonal = np.einsum("abii->abi", matrix)
+    diagonal += ridge[..., None]
+    rounding = _EPS * diagonal.sum(axis=2)
+    try:
+        pivots = np.square(np.einsum("abii->abi", np.linalg.cholesky(matrix)))
+    except np.linalg.LinAlgError:
+        return np.zeros((a, b)), np.ones((a, b), dtype=bool)
+    log_det = np.log(pivots).sum(axis=2) + (d - rank) * np.log(ridge if rank < d else 1.0)
+    return log_det, rounding * (1 / pivots).sum(axis=2) > 1e-9 * np.maximum(np.abs(log_det), 1)

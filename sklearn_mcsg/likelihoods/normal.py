@@ -1,0 +1,22 @@
+"""What the three normal likelihoods share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+LOG_2PI = np.log(2 * np.pi)
+
+
+def representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:
+    """NaN in place of variances so small that they have lost their digits; 0 stays 0."""
+    return np.where((variance > 0) & (variance < least), np.nan, variance)
+
+
+def normal_log_likelihood(n: np.ndarray, log_det: np.ndarray, n_features: int) -> np.ndarray:
+    """Log-likelihood -n/2 (d ln 2 pi + ln det + d) of n vectors at the maximum, from the log determinant."""
+    return -0.5 * n * (log_det + n_features * (LOG_2PI + 1))
+
+
+def outer_squares(x: np.ndarray, p: np.ndarray, y: np.ndarray, q: np.ndarray, factor: float) -> np.ndarray:
+    """The matrix p + q + factor x.y in one matrix product, with p and q as two more features."""
+    return np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([factor * y, np.ones_like(q), q]).T

@@ -1,0 +1,228 @@
+"""Normal distribution with one variance for all features: statistics, model, and all pairs by matrix products.
+
+All pairs take one matrix product for the distances of the means. The TIC needs the projections of one side's vectors
+on the other side's means: one more matrix product, by blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
+from sklearn_mcsg.likelihoods.statistics import (
+    Part,
+    Statistics,
+    centred_sums,
+    corpus_mean,
+    merge,
+    sum_over_parts,
+    sum_over_vectors,
+)
+from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
+
+_LOST_DIGITS = 1e11 * np.finfo(np.float64).eps  # of squares that cancel, beside the variance they add to
+_MAX_EXPONENT = 70  # of variances in decimal digits: beyond it squares of their squares leave double precision
+
+
+@dataclass(frozen=True, eq=False)
+class SphericalScatter(Statistics):
+    """Scatter of all features together, and the vectors when fourth moments are needed."""
+
+    scatter: np.ndarray
+    parts: tuple[Part, ...]
+    reg_covar: float
+
+    @property
+    def variance(self) -> np.ndarray:
+        return representable(self.scatter / (self.n * self.n_features) + self.reg_covar)
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        """Logarithm of the posterior rate."""
+        _, _, doubled = prior.united(self.n, self.mean, self.scatter[:, None], self.n_features)
+        return np.log(0.5 * doubled[:, 0])
+
+    def moments(self) -> Iterator[tuple[Any, ...]]:
+        """Weight, sums of q and q^2, and noise of each part: q = |x - mean|^2 / (d variance), noise in variances."""
+
+        def term(vectors: np.ndarray, rows: Groups, block: slice, _: Any) -> np.ndarray:
+            square = np.square(vectors - rows.repeat(self.mean[block])).sum(axis=1)
+            square /= rows.repeat(self.n_features * variance[block])
+            return np.column_stack([square, square**2])
+
+        variance = self.variance
+        for part in self.parts:
+            second, fourth = sum_over_parts([part], term).T
+            yield part.rows.totals, second, fourth, (self.reg_covar + (part.noise or 0.0)) / variance
+
+
+class SphericalUnions(Unions):
+    """Variances of all unions from one matrix product, and moments of vectors around their means from another."""
+
+    compiled = ("pooled_variance",)
+
+    @staticmethod
+    def pair_nbytes(left: Any, right: Any) -> int:
+        return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
+
+    @lazy
+    def variance(self) -> np.ndarray:
+        noise = self.n_features * self.reg_covar
+        sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
+        variance, self._cancelled = _pooled_variance(*sides)
+        return variance
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        d = self.n_features
+        n, mean, doubled = prior.united(self.left.n, self.left.mean, self.left.scatter[:, None], d)
+        variance, _ = _pooled_variance((n, mean, doubled[:, 0]), (self.right.n, self.right.mean, self.right.scatter))
+        return np.log(0.5 * d * (n[:, None] + self.right.n) * variance)
+
+    def moments(self) -> Iterator[tuple[Any, ...]]:
+        total = self.variance * self.n_features
+        sides = ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose))
+        for near, far, oriented in sides:
+            for part in near.parts:
+                second, fourth = map(oriented, sum_over_vectors(_squares_around_unions, part.rows, near, far))
+                noise = (self.reg_covar + (part.noise or 0.0)) / self.variance
+                yield oriented(part.rows.totals[:, None]), second / total, fourth / total**2, noise
+
+    def imprecise(self, quantity: str) -> np.ndarray | None:
+        if quantity != "tic_penalty":
+            return None
+        total = self.variance * self.n_features
+        return self._cancelled | (np.abs(np.log10(total)) > _MAX_EXPONENT)
+
+
+class SphericalGaussian(Likelihood):
+    r"""Normal distribution with one variance for all features (``"spherical"``).
+
+    .. math::
+
+        L = -\frac{nd}{2} (\ln 2\pi\sigma^2 + 1), \quad \sigma^2 = \sum_k M_{2,k}/(nd) + \varepsilon, \quad
+        k = d + 1, \quad \mathrm{tr}(IJ^{-1}) = d + \frac{\mathrm{Var}(\|x - \mu\|^2)}{2 d \sigma^4}.
+
+    Parameters
+    ----------
+    prior : NormalGamma, default=None
+        Prior for ``criterion="bayes"``; ``None`` learns it from the fitted corpus.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import SphericalGaussian
+    >>> SphericalGaussian().n_parameters(300)
+    301
+    """
+
+    unions = SphericalUnions
+
+    def __init__(self, prior: NormalGamma | None = None):
+        self.prior = prior
+
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> SphericalScatter:
+        check_prior(self.prior, NormalGamma, groups.n_features, scales=1)
+        n, mean, m2 = centred_sums(groups, 2)
+        return SphericalScatter(n, mean, m2.sum(axis=1), kept_parts(groups, order), reg_covar)
+
+    def pool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
+        u = merge(a, b)
+        scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
+        return SphericalScatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
+
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        d = statistics.n_features
+        return normal_log_likelihood(statistics.n, d * np.log(statistics.variance), d)
+
+    def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
+        d, variance = statistics.n_features, statistics.variance[:, None]
+        square = np.square(vectors - statistics.mean[:, None]).sum(axis=2) + d * statistics.reg_covar
+        return -0.5 * (d * (LOG_2PI + np.log(variance)) + square / variance)
+
+    def n_parameters(self, n_features: int) -> int:
+        return n_features + 1
+
+    def tic_penalty(self, statistics: Any) -> np.ndarray:
+        """From the noisy squared distances: their mean square is (q + noise)^2 + 2/d (noise^2 + 2 noise q)."""
+        d, n = statistics.n_features, statistics.n
+        squares, cross = -n, 0.0
+        for weight, second, fourth, noise in statistics.moments():
+            mixed = noise * (2 * second + weight * noise)
+            squares = squares + fourth + mixed
+            cross = cross + mixed
+        return d + (0.5 * d * squares + cross) / n
+
+    def log_evidence(self, statistics: Any) -> np.ndarray:
+        prior: Any = self.prior
+        return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
+
+    def learn_prior(self, statistics: SphericalScatter) -> NormalGamma:
+        _, mean, deviation = corpus_mean(statistics)
+        between = statistics.n @ np.square(deviation).sum(axis=1, keepdims=True)
+        kappa, alpha, variance = learn_shape(
+            statistics.n, statistics.scatter[:, None], between, statistics.reg_covar, statistics.n_features
+        )
+        return NormalGamma(mean, kappa, alpha, (alpha - 1) * variance)
+
+    def pseudo_group(self, statistics: SphericalScatter, strength: float) -> SphericalScatter:
+        n, mean, deviation = corpus_mean(statistics)
+        scatter = (statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)) / n
+        parts = pseudo_parts(mean, strength, scatter / len(mean), statistics)
+        return SphericalScatter(np.array([strength]), mean[None], strength * scatter[None], parts, statistics.reg_covar)
+
+
+def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of all unions, and where the means are too close to each other, seen from their centre.
+
+    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y in one matrix product; where that cancels it comes from x - y itself.
+    """
+    (n, mean, s), (m, mean_right, t) = left, right
+    d = mean.shape[1]
+    centre = 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
+    x, y = mean - centre, mean_right - centre
+    p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
+    variance = outer_squares(x, p, y, q, -2.0)
+    kernels().pooled_variance(variance, n, s, m, t, d)
+    rounding = _LOST_DIGITS * np.sqrt(d)
+    if rounding * (p.max() + q.max()) * max(n.max(), m.max()) <= s.min() + t.min():
+        return variance, np.zeros((1, 1), dtype=bool)
+    total = n[:, None] + m
+    weight = n[:, None] * m / total
+    cancelled = rounding * weight * (p[:, None] + q) > variance * total * d
+    indices = np.argwhere(cancelled)
+    for batch in gen_batches(len(indices), max(1, 2**19 // d)) if len(indices) else ():
+        i, j = indices[batch].T
+        between = weight[i, j] * np.square(mean[i] - mean_right[j]).sum(axis=1)
+        variance[i, j] = (s[i] + t[j] + between) / (total[i, j] * d)
+    return variance, cancelled
+
+
+def _squares_around_unions(rows: Groups, near: Any, far: Any, _: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
+
+    With y = x minus the near group's mean and the union's mean at g delta from it,
+    |x - mean|^2 = |y|^2 - 2 g y.delta + g^2 |delta|^2; only the sum of (y.delta)^2 needs the vectors once more.
+    """
+    share = far.n / (near.n[:, None] + far.n)
+    y = rows.rows() - rows.repeat(near.mean)
+    square = np.square(y).sum(axis=1)
+    means = far.mean - near.mean.mean(axis=0)
+    own = near.mean - near.mean.mean(axis=0)
+    first, third = rows.sum(y), rows.sum(square[:, None] * y)
+    second, fourth = rows.sum(square)[:, None], rows.sum(square**2)[:, None]
+    along = share * (first @ means.T - (first * own).sum(axis=1)[:, None])
+    along_third = share * (third @ means.T - (third * own).sum(axis=1)[:, None])
+    projections = y @ means.T
+    projections -= (y * rows.repeat(own)).sum(axis=1)[:, None]
+    quadratic = share**2 * rows.sum(np.square(projections, out=projections))
+    step = share**2 * np.maximum(
+        np.square(own).sum(axis=1)[:, None] + np.square(means).sum(axis=1) - 2 * own @ means.T, 0
+    )
+    weight = rows.totals[:, None]
+    moved = second - 2 * along + weight * step
+    return moved, fourth - 4 * along_third + 2 * step * second + 4 * quadratic - 4 * step * along + weight * step**2

@@ -1,0 +1,298 @@
+"""Von Mises-Fisher distribution of directions: statistics, model, and all pairs by one matrix product and a table.
+
+The log-likelihood per vector depends on the mean resultant length R alone. For all pairs, R comes from one matrix
+product and the functions of R from tables of cubic pieces. The TIC needs the projections of one side's vectors on the
+other side's means: one more matrix product, by blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
+
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import bessel
+from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.normal import outer_squares
+from sklearn_mcsg.likelihoods.statistics import (
+    Part,
+    Statistics,
+    by_blocks,
+    corpus_mean,
+    mean_of,
+    merge,
+    sum_over_parts,
+    sum_over_vectors,
+)
+from sklearn_mcsg.storage import register
+
+_BESSEL_NBYTES = 2**10  # of the series of one Bessel function, temporary arrays included
+_CONCENTRATIONS = {"exact": bessel.concentration, "banerjee": bessel.approximate_concentration}
+_NODES = 1024.0  # of the tables, per unit of their variable
+
+
+@register
+@dataclass(frozen=True)
+class AxialMoments:
+    """Moments of a von Mises-Fisher distribution about its axis: of the noise, or of pseudo-vectors."""
+
+    length: float  # of the mean
+    transverse: float  # second moment in any direction across the axis
+    axial: float  # variance along the axis
+
+    @classmethod
+    def of(cls, kappa: float, n_features: int) -> AxialMoments:
+        length = float(bessel.mean_length(kappa, n_features))
+        return cls(
+            length,
+            length / kappa if kappa > 0 else 1 / n_features,
+            float(bessel.mean_length_derivative(kappa, n_features)),
+        )
+
+    @classmethod
+    def noise(cls, reg_covar: float, n_features: int) -> AxialMoments:
+        """Of the observation noise, whose concentration is 1 / reg_covar."""
+        return cls.of(1 / reg_covar, n_features) if reg_covar > 0 else cls(1.0, 0.0, 0.0)
+
+    def squares(self, t: np.ndarray, rest: np.ndarray, expected: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean squares, over this distribution around u, along an axis (less `expected`) and across it.
+
+        `t` is the projection of u on the axis and `rest` is 1 - t^2.
+        """
+        along = (self.length * t - expected) ** 2 + self.transverse * rest + self.axial * t**2
+        across = (1 - n_features * self.transverse) * rest + (n_features - 1) * self.transverse
+        return along, across
+
+
+@dataclass(frozen=True, eq=False)
+class Resultants(Statistics):
+    """Mean resultant vectors, noise included."""
+
+    parts: tuple[Part, ...]
+    reg_covar: float
+    concentration: str
+
+    @property
+    def row_nbytes(self) -> int:
+        return super().row_nbytes + _BESSEL_NBYTES
+
+    def model(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean resultant length and concentration; a length of 1, to rounding, has an infinite one."""
+        length = np.linalg.norm(self.mean, axis=1)
+        finite = length < 1 - 4 * np.finfo(float).eps
+        kappa = _CONCENTRATIONS[self.concentration](np.where(finite, length, 0), self.n_features)
+        return length, np.where(finite, kappa, np.inf)
+
+    @property
+    def log_density(self) -> np.ndarray:
+        """Mean log density of the vectors."""
+        length, kappa = self.model()
+        finite = np.isfinite(kappa)
+        k = np.where(finite, kappa, 0)
+        return np.where(finite, -k * (1 - length) - bessel.log_normalizer(k, self.n_features), np.inf)
+
+    @property
+    def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
+        """A'(kappa) and kappa / R: the information about the concentration and about the direction."""
+        length, kappa = self.model()
+        return bessel.mean_length_derivative(kappa, self.n_features), _ratio(kappa, length, self.n_features)
+
+    def noisy_parts(self) -> Iterator[tuple[Groups, AxialMoments]]:
+        """The vectors of the groups, and the distribution around each."""
+        noise = AxialMoments.noise(self.reg_covar, self.n_features)
+        return ((part.rows, part.noise or noise) for part in self.parts)
+
+    def squares(self) -> np.ndarray:
+        """Sums over the vectors of the squared error along the mean direction, and of the square across it."""
+        length, kappa = self.model()
+        direction = self.mean / np.where(length > 0, length, 1)[:, None]
+        expected = bessel.mean_length(kappa, self.n_features)  # the length itself, when kappa is exact
+        noise = AxialMoments.noise(self.reg_covar, self.n_features)
+
+        def term(vectors: np.ndarray, rows: Groups, block: slice, own: AxialMoments | None) -> np.ndarray:
+            unit, axis = _unit(vectors), rows.repeat(direction[block])
+            t = (unit * axis).sum(axis=1)
+            rest = np.square(unit - t[:, None] * axis).sum(axis=1)  # 1 - t^2 without cancellation
+            return np.column_stack(
+                (own or noise).squares(t, rest, rows.repeat(expected[block]), self.n_features)
+            )
+
+        return sum_over_parts(self.parts, term).T
+
+
+class ResultantUnions(Unions):
+    """One matrix product for the resultants, then tables of functions of their length."""
+
+    compiled = ("gap_of_resultants", "piecewise_cubic")
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+        return left.concentration == "exact"  # which the tables hold
+
+    @staticmethod
+    def pair_nbytes(left: Any, right: Any) -> int:
+        return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
+
+    @lazy
+    def gap(self) -> np.ndarray:
+        """One minus the squared mean resultant length."""
+        x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
+        gap = outer_squares(x, np.square(x).sum(axis=1), y, np.square(y).sum(axis=1), 2.0)
+        kernels().gap_of_resultants(gap, self.left.n, self.right.n)
+        return gap
+
+    def _lookup(self, name: str) -> np.ndarray:
+        position = np.log(self.gap)
+        table = _table(self.n_features, float(np.ceil(1 - position.min())))
+        kernels().piecewise_cubic(position, table[name], _NODES)
+        return position
+
+    @property
+    def log_density(self) -> np.ndarray:
+        return self._lookup("log_density")
+
+    @property
+    def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.exp(self._lookup("log_slope")), np.exp(self._lookup("log_ratio"))
+
+    def squares(self) -> np.ndarray:
+        sums = np.zeros((2, *self.n.shape))
+        sides = ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose))
+        for near, far, oriented in sides:
+            for rows, noise in near.noisy_parts():
+                around = partial(_squares_around_unions, noise, oriented(np.sqrt(1 - self.gap)))
+                for total, part in zip(sums, sum_over_vectors(around, rows, near, far), strict=True):
+                    total += oriented(part)
+        return sums
+
+
+class VonMisesFisher(Likelihood):
+    r"""Von Mises-Fisher distribution of the vectors' directions (``"vmf"``).
+
+    .. math::
+
+        L = n (\kappa \bar R - \ln Z_d(\kappa)), \quad \bar R = \|\textstyle\sum_i u_i\|/n, \quad
+        A_d(\kappa) = \bar R, \quad k = d, \quad
+        \mathrm{tr}(IJ^{-1}) = \frac{\mathrm{Var}(t)}{A_d'(\kappa)} + \frac{\kappa (1 - \overline{t^2})}{\bar R},
+
+    with unit vectors :math:`u_i` and :math:`t_i = u_i \cdot \mu`. It is a density on the sphere: do not compare its
+    values with those of the Gaussian likelihoods. It has no conjugate prior in closed form, hence no ``"bayes"``.
+
+    Parameters
+    ----------
+    concentration : {"exact", "banerjee"}, default="exact"
+        Maximum-likelihood concentration, or the closed-form approximation that the paper uses.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import VonMisesFisher
+    >>> VonMisesFisher().n_parameters(300)
+    300
+    """
+
+    unions = ResultantUnions
+
+    def __init__(self, concentration: str = "exact"):
+        self.concentration = concentration
+
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> Resultants:
+        if groups.n_features < 2:
+            raise ValueError("likelihood='vmf' compares directions and needs at least 2 features, got n_features = 1.")
+        if self.concentration not in _CONCENTRATIONS:
+            raise ValueError(f"concentration must be one of {sorted(_CONCENTRATIONS)}, got {self.concentration!r}.")
+        _check_directions(groups)
+        n, mean = by_blocks(groups, lambda block: mean_of(block, _unit(block.rows())))
+        length = AxialMoments.noise(reg_covar, groups.n_features).length
+        return Resultants(n, length * mean, kept_parts(groups, order), reg_covar, self.concentration)
+
+    def pool(self, a: Resultants, b: Resultants) -> Resultants:
+        u = merge(a, b)
+        return Resultants(u.n, u.mean, a.parts + b.parts, a.reg_covar, a.concentration)
+
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        return statistics.n * statistics.log_density
+
+    def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
+        length, kappa = (value[:, None] for value in statistics.model())
+        noise = AxialMoments.noise(statistics.reg_covar, statistics.n_features)
+        # how far the vector stays behind the mean in its direction: 0 on average
+        behind = statistics.mean[:, None] - noise.length * _unit(vectors)
+        lag = np.einsum("ijk,ik->ij", behind, statistics.mean) / np.where(length > 0, length, 1)
+        return -kappa * (1 - length + lag) - bessel.log_normalizer(kappa, statistics.n_features)
+
+    def n_parameters(self, n_features: int) -> int:
+        return n_features
+
+    def tic_penalty(self, statistics: Any) -> np.ndarray:
+        (along, across), (slope, ratio) = statistics.squares(), statistics.curvatures
+        return (along / slope + ratio * across) / statistics.n
+
+    def pseudo_group(self, statistics: Resultants, strength: float) -> Resultants:
+        _, mean, _ = corpus_mean(statistics)
+        length = np.linalg.norm(mean)
+        parts: tuple[Part, ...] = ()
+        if statistics.parts:
+            kappa = float(bessel.concentration(length, len(mean)))
+            parts = pseudo_parts(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics)
+        return Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar, statistics.concentration)
+
+
+def _squares_around_unions(
+    noise: AxialMoments, length: np.ndarray, rows: Groups, near: Any, far: Any, owners: slice
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over the vectors of each near group of the squares along and across the direction of each union."""
+    length = length[owners]
+    unit = _unit(rows.rows())
+    t = unit @ (far.n[:, None] * far.mean).T
+    t += (rows.repeat(near.n) * (unit * rows.repeat(near.mean)).sum(axis=1))[:, None]
+    resultant = (near.n[:, None] + far.n) * length
+    t /= rows.repeat(np.where(resultant > 0, resultant, 1))
+    along, across = noise.squares(t, (1 - t) * (1 + t), rows.repeat(length), near.n_features)
+    return rows.sum(along), rows.sum(across)
+
+
+@cache
+def _table(n_features: int, end: float) -> dict[str, np.ndarray]:
+    """Functions of a mean resultant length R, in the variable -log(1 - R^2) in which they are smooth at both ends."""
+    position = np.arange(int(end * _NODES) + 2) / _NODES
+    length, gap = np.sqrt(-np.expm1(-position)), np.exp(-position)
+    kappa = bessel.concentration(length, n_features)
+    value = -kappa * gap / (1 + length) - bessel.log_normalizer(kappa, n_features)
+    ratio = _ratio(kappa, length, n_features)
+    slope = bessel.mean_length_derivative(kappa, n_features)
+    splines = {
+        "log_density": CubicHermiteSpline(position, value, 0.5 * ratio * gap),
+        "log_ratio": CubicSpline(position, np.log(ratio)),
+        "log_slope": CubicSpline(position, np.log(slope)),
+    }
+    return {name: np.ascontiguousarray(spline.c.T) for name, spline in splines.items()}
+
+
+def _ratio(kappa: np.ndarray, length: np.ndarray, n_features: int) -> np.ndarray:
+    """Concentration over mean resultant length, which tends to the number of features at 0."""
+    return np.divide(kappa, length, out=np.full_like(kappa, n_features), where=length > 0)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors at unit length, through a scale at which squares neither over- nor underflow; zero stays zero."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    vectors = vectors / np.where(largest > 0, largest, 1)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+def _check_directions(groups: Groups) -> None:
+    for block in groups.blocks():
+        rows = groups[block]
+        blank = ~rows.rows().any(axis=1) & (rows.row_weights > 0)
+        if blank.any():
+            i = block.start + rows.group_of(int(np.argmax(blank)))
+            raise ValueError(
+                f"Group {i} holds a zero vector, which has no direction: likelihood='vmf' cannot use it. "
+                f"Remove zero vectors or give them weight 0."
+            )

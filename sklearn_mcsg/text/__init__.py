@@ -1,0 +1,21 @@
+"""Texts as groups of word vectors.
+
+    text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
+
+`files` reads published word vectors, `recipes` builds the pipelines for texts, `summaries` describes clusters of texts.
+"""
+
+from sklearn_mcsg.text.files import load_word_vectors
+from sklearn_mcsg.text.recipes import make_text_similarity
+from sklearn_mcsg.text.summaries import ClusterSummary, summarize_clusters
+from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
+
+__all__ = [
+    "ClusterSummary",
+    "EmbeddingVectorizer",
+    "load_word_vectors",
+    "make_text_similarity",
+    "summarize_clusters",
+    "tokenize",
+]

@@ -1,0 +1,49 @@
+"""Texts as tokens."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["tokenize"]
+
+APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic ones, as plain ones
+_MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
+_WORD = rf"[^\W_]+ (?: [{_MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
+_TOKEN = re.compile(
+    rf"""
+    (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
+    | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
+    | [^\W_]+? (?= n't\b )                       # the word before n't
+    | n't\b | '(?: s | re | ve | ll | d | m )\b  # what GloVe knows of contractions
+    | [od]' {_WORD}                              # o'clock
+    | {_WORD} (?: - {_WORD} )*                   # words, also compounds
+    | \.{{2,}} | -{{2,}}                          # ellipses and dashes
+    | [^\s]                                      # any other sign by itself
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into words, numbers, contractions and punctuation as the vocabulary of GloVe has them.
+
+    Parameters
+    ----------
+    text : str
+        A text in any script that separates words.
+
+    Returns
+    -------
+    tokens : list of str
+        In the text's own case.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg.text import tokenize
+    >>> tokenize("They don't pay $1,000.50 in the U.S. - it's well-known...")
+    ['They', 'do', "n't", 'pay', '$', '1,000.50', 'in', 'the', 'U.S.', '-', 'it', "'s", 'well-known', '...']
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(APOSTROPHES)
+    return _TOKEN.findall(text)
