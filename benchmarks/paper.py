@@ -27,7 +27,7 @@ from sklearn_mcsg import (
     WordMoversDistance,
     load_word_vectors,
 )
-from sklearn_mcsg._word_table import open_table
+from sklearn_mcsg.text.tables import open_table
 
 JOBS = 2
 TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}

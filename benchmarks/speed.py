@@ -81,8 +81,9 @@ def peak_beyond_output(function):
 def fitted_pairs(groups, likelihood, criterion, n_jobs=JOBS):
     """Return a function that compares all pairs of fitted groups; computing the statistics is not timed."""
     model = ModelComparisonSimilarity(likelihood, criterion, n_jobs=n_jobs).fit(groups)
-    comparison, side = model._active(), model._fitted_side("similarity")
-    return lambda: comparison.all_pairs(side, None, "similarity", groups.output_dtype)
+    learnt = model.learnt()
+    prepared = learnt.fitted(learnt.output)
+    return lambda: learnt.comparison.all_pairs(prepared, None, learnt.output, groups.output_dtype)
 
 
 def blocked_numpy(groups):
@@ -90,7 +91,7 @@ def blocked_numpy(groups):
     vectors = groups.rows()
     n = groups.totals
     mean = groups.sum(vectors) / n[:, None]
-    scatter = groups.sum((vectors - groups.spread(mean)) ** 2) + 1e-6 * n[:, None]
+    scatter = groups.sum((vectors - groups.repeat(mean)) ** 2) + 1e-6 * n[:, None]
 
     def rows(i):
         total = n[i] + n[i:]

@@ -39,12 +39,18 @@ from .likelihoods import (
     Statistics,
     VonMisesFisher,
 )
-from .neighbors import GroupNeighbors, update_index
+from .neighbors import GroupNeighbors
 from .pairs import PairSimilarity, spearman_interval
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
-from .text import EmbeddingVectorizer, load_word_vectors, make_text_similarity, summarize_clusters
+from .text import (
+    EmbeddingVectorizer,
+    load_word_vectors,
+    make_text_similarity,
+    summarize_clusters,
+    update_index,
+)
 
 __all__ = [
     "AIC",

@@ -114,5 +114,5 @@ def check_positive_integer(value: Any, name: str) -> None:
 
 def check_share(value: Any, name: str) -> None:
     """Raise unless a value lies between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < value < 1:
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")

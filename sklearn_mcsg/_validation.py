@@ -81,7 +81,8 @@ def validate_group(x: Any, *, allow_empty: bool = False, name: str = "x") -> Gro
     if not allow_empty and not x.totals.any():
         what = "vectors of positive weight" if x.n_rows else "vectors"
         raise ValueError(
-            f"{name} has no {what}. Set pad_token for texts, or prior_strength > 0 and fit, to compare empty groups."
+            f"{name} has no {what}: there is nothing to compare. Set pad_token for texts, or prior_strength > 0 and "
+            f"fit, to compare empty groups."
         )
     return validate_groups(x, allow_empty=True, name=name)
 

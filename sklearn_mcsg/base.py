@@ -84,6 +84,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
     """
 
     outputs: ClassVar[tuple[str, ...]] = ("similarity", "distance")
+    _parameter_constraints: ClassVar[dict] = {}
     output: str
     n_groups_: int
 
@@ -169,7 +170,9 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         self._check_unchanged()
         groups = self._check_fitted_groups(X)
         added = self.summarize(self._fitted.learnt, groups)
-        self._set_fitted(_join([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype))
+        self._set_fitted(
+            _join([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype)
+        )
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -441,6 +444,10 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        choose_output(self.output, self.outputs)
 
     @property
     def _n_features_out(self) -> int:

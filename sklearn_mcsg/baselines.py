@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired_cosine_distances
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired_cosine_distances
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.base import GroupSimilarity
@@ -143,7 +143,9 @@ class SIF(MeanVector):
                 f"features can have."
             )
         embedding = summaries.astype(np.float64, copy=False)
-        _, vectors = np.linalg.eigh(embedding.T @ embedding) if self.n_components else (None, np.eye(embedding.shape[1]))
+        _, vectors = (
+            np.linalg.eigh(embedding.T @ embedding) if self.n_components else (None, np.eye(embedding.shape[1]))
+        )
         return vectors[:, ::-1][:, : self.n_components].T
 
     def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
@@ -226,9 +228,7 @@ class WordMoversDistance(GroupSimilarity):
                 matrix[columns, row] = distances
         return -matrix if output == "similarity" else matrix
 
-    def compare_rows(
-        self, learnt: Any, left: Groups, right: Groups, output: str, dtype: np.dtype
-    ) -> np.ndarray:
+    def compare_rows(self, learnt: Any, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
         """Distances of pairs of the same row."""
         values = np.empty(len(left), dtype)
         pairs = ((i, slice(i, i + 1)) for i in range(len(left)))

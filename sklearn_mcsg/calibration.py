@@ -62,9 +62,9 @@ class NullDistribution:
         is close to normal (Wilson and Hilferty 1931); `centered`, a cosine, is close to normal itself. So let z be the
         distance to the power 1/p, with p = `null_power` of the output. A normal distribution with median m has its
         16 % quantile one standard deviation below, at q. Hence sd = m - q, and the quantile of z at `level` is
-        m + ppf(level) (m - q), to be raised to the power p. Median and 16 % quantile are far from the tail: the estimate
-        reaches levels that no sample does, and a few duplicates do not move it. Distances below a millionth of the
-        median are always below the threshold.
+        m + ppf(level) (m - q), to be raised to the power p. Median and 16 % quantile are far from the tail, so the
+        estimate reaches levels that no sample does, and a few duplicates do not move it. Distances below a millionth of
+        the median are always below the threshold.
         """
         power = OUTPUTS[self.output].null_power
         starts, views = self._windows(size)
@@ -122,12 +122,12 @@ def permutation_test(
 ) -> PermutationTest:
     """Compare the similarity of two groups with that of random divisions of their vectors."""
     similarity = OUTPUTS["similarity"]
-    pairs = ((a, b), divisions(a, b, n_permutations, random_state))
-    (given,), values = (
-        learnt.comparison.row_by_row(*(learnt.prepare(side, similarity) for side in pair), similarity) for pair in pairs
+    given, values = (
+        learnt.comparison.row_by_row(learnt.prepare(left, similarity), learnt.prepare(right, similarity), similarity)
+        for left, right in ((a, b), divisions(a, b, n_permutations, random_state))
     )
-    at_most = int((values <= given + 1e-9 * np.abs(values).max()).sum())
-    return PermutationTest(float(given), at_most / len(values))
+    at_most = int((values <= given[0] + 1e-9 * np.abs(values).max()).sum())
+    return PermutationTest(float(given[0]), at_most / len(values))
 
 
 def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import ClusterMixin
+from sklearn.metrics import silhouette_score
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +26,7 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import register
 
-__all__ = ["ModelComparisonClustering"]
+__all__ = ["ModelComparisonClustering", "choose_n_clusters"]
 
 
 @register
@@ -106,9 +108,9 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     The pseudo-vectors of `prior_strength` are in each cluster's model once, however many groups it has. They are not
     data: their own likelihood is subtracted from the criterion of the cluster.
 
-    The evidence finds the right number of clusters if the model is right, that is, if the vectors of a cluster are drawn
-    independently from one distribution. The words of one text are correlated, so merging stops far too early on texts;
-    use ``observations="groups"`` with AIC for them. Even so, larger corpora give more and finer clusters.
+    The evidence finds the right number of clusters if the model is right, that is, if the vectors of a cluster are
+    drawn independently from one distribution. The words of one text are correlated, so merging stops far too early on
+    texts; use ``observations="groups"`` with AIC for them. Even so, larger corpora give more and finer clusters.
 
     Merging takes time O(n_groups^2 n_features) and memory O(n_groups n_features) where the likelihood merges statistics
     without the vectors. It needs the vectors for ``"full"``, and with ``"tic"`` for all likelihoods but ``"diag"``.
@@ -296,6 +298,60 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         if self.linkage == "pooled":
             params["output"] = "similarity"
         return ModelComparisonSimilarity(**params)
+
+
+def choose_n_clusters(
+    clustering: ModelComparisonClustering,
+    distances: np.ndarray,
+    *,
+    sample: np.ndarray | None = None,
+    max_clusters: int | None = None,
+) -> int:
+    """Choose the number of clusters at which to cut a fitted tree, by the silhouette.
+
+    Parameters
+    ----------
+    clustering : ModelComparisonClustering
+        The fitted clustering.
+    distances : ndarray of shape (n_sample, n_sample)
+        Distances between the fitted groups, or between those in `sample`, for example with ``output="centered"``.
+    sample : ndarray of int of shape (n_sample,), default=None
+        The fitted groups that `distances` are between; ``None`` means all.
+    max_clusters : int, default=None
+        Largest number to try; ``None`` means the square root of the number of groups, but at least 8.
+
+    Returns
+    -------
+    n_clusters : int
+        The number with the largest mean silhouette, from 2 on. With fewer than three groups it is the number that the
+        evidence finds, and 1 if all distances are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonClustering, ModelComparisonSimilarity, choose_n_clusters
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(5 * (i % 3), size=(8, 4)) for i in range(30)]
+    >>> distances = ModelComparisonSimilarity(output="centered").fit_transform(X)
+    >>> choose_n_clusters(ModelComparisonClustering().fit(X), distances)
+    3
+    """
+    check_is_fitted(clustering)
+    n_groups = clustering.n_groups_
+    sample = np.arange(n_groups) if sample is None else np.asarray(sample)
+    if distances.shape != (len(sample), len(sample)):
+        raise ValueError(f"distances must have shape ({len(sample)}, {len(sample)}), got {distances.shape}.")
+    if n_groups < 3:
+        return clustering.n_clusters_
+    if not distances.any():
+        return 1
+    most = max(8, isqrt(n_groups)) if max_clusters is None else max_clusters
+    scores = {}
+    for n_clusters in range(2, min(n_groups - 1, most) + 1):
+        labels = clustering.cut(n_clusters)[sample]
+        if 1 < len(np.unique(labels)) < len(sample):
+            scores[n_clusters] = silhouette_score(distances, labels, metric="precomputed")
+    return max(scores, key=scores.__getitem__, default=1)
 
 
 def _check_n_clusters(n_clusters: int, n_groups: int) -> None:

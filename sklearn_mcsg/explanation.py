@@ -212,9 +212,7 @@ class Explanation:
         return f"Similarity {self.similarity:.2f} of {sizes} vectors", sums
 
 
-def explain_groups(
-    learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequence[Any]] | None = None
-) -> Explanation:
+def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
     """Explain the similarity of two groups by their vectors: what `ModelComparisonSimilarity.explain` calls.
 
     A criterion whose goodness of fit is not the log-likelihood at its maximum, such as ``"bayes"``, is explained by

@@ -288,8 +288,8 @@ class Groups:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
         if isinstance(key, numbers.Integral) and not isinstance(key, bool):
-            rows = self.rows_of(key)
-            return self.vectors[rows] if self.indices is None else self.vectors[self.indices[rows]]
+            own = self.rows_of(key)
+            return self.vectors[own] if self.indices is None else self.vectors[self.indices[own]]
         if isinstance(key, slice) and key.indices(len(self))[2] == 1:
             first, last, _ = key.indices(len(self))
             last = max(first, last)

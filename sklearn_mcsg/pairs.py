@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import bootstrap, rankdata, spearmanr
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from sklearn_mcsg._checks import check_share
 from sklearn_mcsg._estimator import split_pipeline
 
-__all__ = ["PairSimilarity"]
+__all__ = ["PairSimilarity", "spearman_interval"]
 
 
 class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
@@ -40,7 +42,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
-    >>>     >>> from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity, PairSimilarity
+    >>> from sklearn.pipeline import Pipeline
+    >>> from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity, PairSimilarity
     >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
     >>> pipe = Pipeline([("vectorizer", EmbeddingVectorizer(vectors)), ("similarity", ModelComparisonSimilarity())])
     >>> pairs = [("the cat", "the kitten"), ("the cat", "the dog"), ("the cat", "the tax"), ("a dog", "kitten")] * 3
@@ -132,6 +135,70 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(f"{constant[0]} is constant and orders no pairs: the score is 0.", stacklevel=2)
             return 0.0
         return float(spearmanr(similarity, y).statistic)
+
+
+def spearman_interval(
+    x: Any,
+    y: Any,
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[float, float, float]:
+    """Spearman's rank correlation with a bootstrap confidence interval.
+
+    Pairs are resampled with replacement; the interval lies between percentiles of their correlations.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_pairs,)
+        The two values of each pair, for example people's judgements and predicted similarities.
+    confidence_level : float, default=0.95
+        Coverage of the interval.
+    n_resamples : int, default=1000
+        Number of bootstrap samples.
+    random_state : int, RandomState instance or None, default=None
+        Determines the bootstrap samples. Pass an int for reproducible results.
+
+    Returns
+    -------
+    correlation, low, high : float
+        NaN where `x` or `y` is constant and has no order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import spearman_interval
+    >>> rng = np.random.default_rng(0)
+    >>> gold = rng.normal(size=200)
+    >>> rho, low, high = spearman_interval(gold, gold + rng.normal(size=200), random_state=0)
+    >>> low < rho < high
+    True
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    check_consistent_length(x, y)
+    check_share(confidence_level, "confidence_level")
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return np.nan, np.nan, np.nan
+    interval = bootstrap(
+        (x, y),
+        _rank_correlation,
+        n_resamples=n_resamples,
+        batch=50,
+        vectorized=True,
+        paired=True,
+        confidence_level=confidence_level,
+        method="percentile",
+        random_state=check_random_state(random_state),
+    ).confidence_interval
+    return float(_rank_correlation(x, y)), float(interval.low), float(interval.high)
+
+
+def _rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Spearman's correlation along an axis, 0 where a sample is constant and has no order."""
+    x, y = (rankdata(values, axis=axis) - (values.shape[axis] + 1) / 2 for values in (x, y))
+    norms = np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))
+    return (x * y).sum(axis=axis) / np.where(norms > 0, norms, 1)
 
 
 def _sides(X: Any) -> tuple[list, list]:

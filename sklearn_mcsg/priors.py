@@ -136,9 +136,7 @@ class NormalWishart:
         d = len(root)
         return solve_triangular(root, x.reshape(-1, d).T, lower=True).T.reshape(x.shape)
 
-    def united(
-        self, n: np.ndarray, mean: np.ndarray, factors: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def united(self, n: np.ndarray, mean: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights, means and factors of groups united with the `kappa` vectors at the prior mean, whitened around it.
 
         The scatter of a group is F^T F with `factors` F. With the identity, which is the prior's own scatter, it is the
@@ -191,7 +189,7 @@ def learn_shape(
     """Precision of the mean, shape of the variances and mean variance within groups, by the method of moments.
 
     Suppose a group has precision l ~ Gamma(alpha, beta), its mean is N(m, 1 / (kappa l)) and its n vectors are
-    N(mean, 1 / l). Write v = E[1 / l] = beta / (alpha - 1) for the mean variance and f for a group's degrees of freedom.
+    N(mean, 1 / l). Write v = E[1 / l] = beta / (alpha - 1) for the mean variance, f for a group's degrees of freedom.
 
     - The scatter within a group has expectation f / l. Hence v = sum(within) / sum(f).
     - Group means have variance (1 / kappa + 1 / n) / l around m. Hence sum(n deviation^2) = v (N / kappa + G) for

@@ -199,9 +199,9 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
     name = type(value).__name__
     if _class_of(name) is not type(value):
         raise TypeError(
-            f"A saved index cannot hold {_short(value)}: give word vectors and frequencies by name or path, random_state "
-            f"as an integer, and register your own classes with sklearn_mcsg.storage.register, under a name of their "
-            f"own."
+            f"A saved index cannot hold {_short(value)}. Give word vectors and frequencies by name or path, and "
+            f"random_state as an integer; register your own classes with sklearn_mcsg.storage.register, under a name "
+            f"that no class of sklearn_mcsg has."
         )
     if isinstance(value, Groups):
         state = value.__getstate__()

@@ -17,9 +17,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import sklearn_mcsg
-from sklearn_mcsg import _commands, make_text_similarity
-from sklearn_mcsg._corpus import read_corpus, read_pairs
+from sklearn_mcsg import GroupNeighbors, make_text_similarity, spearman_interval
 from sklearn_mcsg.cli import main
+from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
 from sklearn_mcsg.datasets import load_short_texts
 
 TEXTS = [
@@ -82,7 +82,7 @@ def test_compare(mcsg):
 
 def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
     with_corpus = mcsg("compare", *TEXTS[:2], "--corpus", corpus)
-    assert "6 texts are few" in with_corpus.err
+    assert "Only 6 texts: distances are relative to the corpus and unreliable below 10" in with_corpus.err
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
     assert "No word of 'xqzvw' has a vector" in mcsg("compare", "xqzvw", TEXTS[0], code=1).err
 
@@ -114,7 +114,7 @@ def test_search(mcsg, corpus):
 def test_search_keeps_its_index(mcsg, corpus, tmp_path, monkeypatch):
     index = str(tmp_path / "saved")
     first = mcsg("search", corpus, "cat", "--index", index)
-    monkeypatch.setattr(_commands.GroupNeighbors, "fit", lambda *_: pytest.fail("the index was made anew"))
+    monkeypatch.setattr(GroupNeighbors, "fit", lambda *_: pytest.fail("the index was made anew"))
     assert mcsg("search", corpus, "cat", "--index", index) == first
     with open(corpus, "a", encoding="utf-8") as file:
         file.write("The cat has come back.\n")
@@ -158,7 +158,7 @@ def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
     assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
     assert "No word of 'zvwxq' has a vector" in mcsg("search", path, "zvwxq", code=1).err
     path.write_text("xqzvw\nwvzqx")
-    assert "other --vectors" in mcsg("cluster", path, code=1).err
+    assert "choose --vectors" in mcsg("cluster", path, code=1).err
 
 
 def test_equal_texts_are_one_cluster(mcsg, tmp_path):
@@ -260,15 +260,17 @@ def test_evaluate_what_cannot_be_ordered(mcsg, tmp_path):
 
 def test_rank_correlation_and_its_interval():
     rng = np.random.default_rng(0)
-    x = rng.integers(5, size=(4, 30)).astype(float)
-    y = x + rng.normal(scale=2, size=x.shape)
-    expected = [spearmanr(a, b).statistic for a, b in zip(x, y, strict=True)]
-    assert_allclose(_commands._spearman(x, y), expected, rtol=1e-12)
-    assert np.isnan(_commands._spearman(np.ones((1, 5)), rng.normal(size=(1, 5))))[0]
+    for x in rng.integers(5, size=(4, 30)).astype(float):
+        y = x + rng.normal(scale=2, size=x.shape)
+        rho, low, high = spearman_interval(x, y, n_resamples=99, random_state=0)
+        assert_allclose(rho, spearmanr(x, y).statistic, rtol=1e-12)
+        assert low < rho < high
+    assert np.isnan(spearman_interval(np.ones(5), rng.normal(size=5))).all()
+    assert np.isfinite(spearman_interval([1, 1, 1, 2], [1, 2, 3, 4], n_resamples=99)).all(), "constant resamples"
     inside = 0
-    for _ in range(100):
+    for i in range(100):
         a = rng.normal(size=200)
-        low, high = _commands._bootstrap(a, a + rng.normal(size=200))
+        _, low, high = spearman_interval(a, a + rng.normal(size=200), n_resamples=400, random_state=i)
         inside += low < 6 / np.pi * np.arcsin(np.sqrt(0.5) / 2) < high
     assert inside >= 85, "95 are expected, and fewer than 85 in one of 10 000 cases"
 
@@ -320,7 +322,7 @@ BROKEN = {
     "empty.txt": (b"\n \n", "empty.txt holds no texts"),
     "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8"),
     "columns.csv": (b"a,b\n1,2\n", "columns.csv, line 1: there is no column 'text'"),
-    "semicolon.csv": (b"id;text\n1;a cat\n", "semicolon.csv, line 1: fields are to be separated by ','"),
+    "semicolon.csv": (b"id;text\n1;a cat\n", "semicolon.csv, line 1: fields must be separated by ','"),
     "twice.csv": (b"text,text\na,b\n", "twice.csv, line 1: there are 2 columns 'text'"),
     "changes.jsonl": (b'{"text": "a"}\n{"body": "b"}\n', "changes.jsonl, line 2: there is no column 'text'"),
     "whole.json": (b'[{"text": "a"}]', "whole.json: JSON is read line by line"),
@@ -375,11 +377,11 @@ def test_pairs(pairs):
     [
         ([], 2, "COMMAND"),
         (["compare", "only one"], 2, "TEXT"),
-        (["search", "CORPUS", "cat", "-k", "0"], 2, "a number from 1 on is expected"),
-        (["cluster", "CORPUS", "-n", "many"], 2, "a number, silhouette or evidence is expected"),
+        (["search", "CORPUS", "cat", "-k", "0"], 2, "expected a positive whole number"),
+        (["cluster", "CORPUS", "-n", "many"], 2, "expected a number, silhouette or evidence"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
         (["cluster", "CORPUS", "--report", "."], 1, "is a folder"),
-        (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "there is no such folder"),
+        (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "the folder does not exist"),
         (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
         (
             ["cluster", "CORPUS", "--likelihood", "vmf", "--criterion", "bayes"],
@@ -388,10 +390,10 @@ def test_pairs(pairs):
         ),
         (["search", "CORPUS", "cat", "--column", "text"], 1, "--column is for"),
         (["search", "CORPUS", "cat", "--vectors", "no such"], 1, "neither an installed set"),
-        (["dedupe", "CORPUS", "--level", "2"], 2, "a share between 0 and 1"),
-        (["dedupe", "CORPUS", "--threshold", "nan"], 2, "a distance from 0 on"),
+        (["dedupe", "CORPUS", "--level", "2"], 2, "expected a number between 0 and 1"),
+        (["dedupe", "CORPUS", "--threshold", "nan"], 2, "expected a distance of at least 0"),
         (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
-        (["dedupe", "CORPUS", "--jobs", "0"], 2, "a number of threads"),
+        (["dedupe", "CORPUS", "--jobs", "0"], 2, "expected a number of threads"),
     ],
 )
 def test_mistakes(mcsg, corpus, arguments, code, message):

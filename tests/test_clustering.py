@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_mcsg import (
-    Fit,
     LIKELIHOODS,
     DiagonalGaussian,
+    Fit,
     Groups,
     ModelComparisonClustering,
     ModelComparisonSimilarity,

@@ -17,12 +17,11 @@ from sklearn_mcsg import (
     Criterion,
     EmbeddingVectorizer,
     Groups,
-    MeanVector,
     ModelComparisonSimilarity,
     VonMisesFisher,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation import contributions, explain_pair, explain_texts
+from sklearn_mcsg.explanation import contributions, explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -71,7 +70,7 @@ def test_parts_sum_to_the_similarity(likelihood, criterion, n_features, prior_st
     assert 1 in corpus.sizes
     for i in range(0, 4, 2):
         a, b = corpus[[i]], corpus[[i + 1]]
-        explanation = explain_pair(estimator, a, b)
+        explanation = estimator.explain(a, b)
         assert_exact(explanation, estimator, a, b)
         assert (explanation.features is not None) == (likelihood == "diag" and criterion != "bayes")
         assert (explanation.prior != 0) == (prior_strength > 0 and criterion != "bayes")
@@ -83,7 +82,7 @@ def test_parts_sum_to_the_similarity(likelihood, criterion, n_features, prior_st
 def test_single_precision_and_single_vectors(likelihood, criterion):
     x = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
     estimator = ModelComparisonSimilarity(likelihood, criterion).fit(x)
-    explanation = explain_pair(estimator, x[:1], x[1:2])
+    explanation = estimator.explain(x[:1], x[1:2])
     assert_exact(explanation, estimator, Groups(x[:1], [0, 1]), Groups(x[1:2], [0, 1]))
     assert explanation.vectors[0].dtype == np.float64
 
@@ -93,19 +92,19 @@ def test_a_shared_table_changes_nothing(likelihood):
     table = np.random.default_rng(0).normal(size=(9, 3))
     shared = Groups(table, [0, 5, 9], indices=[0, 1, 1, 2, 8, 3, 1, 5, 6])
     estimator = ModelComparisonSimilarity(likelihood)
-    a, b = explain_pair(estimator, shared[[0]], shared[1:]), explain_pair(estimator, shared[0], shared[1])
+    a, b = estimator.explain(shared[[0]], shared[1:]), estimator.explain(shared[0], shared[1])
     for left, right in zip(a.vectors, b.vectors, strict=True):
         assert_allclose(left, right, rtol=1e-12)
 
 
 def test_approximate_concentration_sums_exactly_too(pair):
     estimator = ModelComparisonSimilarity(VonMisesFisher("banerjee"))
-    assert_exact(explain_pair(estimator, *pair), estimator, *pair)
+    assert_exact(estimator.explain(*pair), estimator, *pair)
 
 
 def test_opposite_directions_have_no_mean_direction():
     """The shared model is uniform on the sphere."""
-    explanation = explain_pair(ModelComparisonSimilarity("vmf"), [[1.0, 0.0]], [[-1.0, 0.0]])
+    explanation = ModelComparisonSimilarity("vmf").explain([[1.0, 0.0]], [[-1.0, 0.0]])
     assert_allclose(total(explanation), explanation.similarity, rtol=1e-12)
     assert_allclose(*explanation.vectors)
 
@@ -115,8 +114,8 @@ def test_weightless_vectors_contribute_nothing(likelihood, criterion, make_group
     corpus = make_groups(5, 3, (4, 7))
     estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
     x = np.vstack([corpus[0], np.full((1, 3), 1e200)])
-    explanation = explain_pair(estimator, Groups(x, [0, len(x)], weights=[1] * (len(x) - 1) + [0]), corpus[1])
-    without = explain_pair(estimator, corpus[0], corpus[1])
+    explanation = estimator.explain(Groups(x, [0, len(x)], weights=[1] * (len(x) - 1) + [0]), corpus[1])
+    without = estimator.explain(corpus[0], corpus[1])
     assert explanation.vectors[0][-1] == 0
     assert_allclose(explanation.vectors[0][:-1], without.vectors[0], rtol=1e-9)
     assert_allclose(explanation.similarity, without.similarity)
@@ -126,7 +125,7 @@ def test_weightless_vectors_contribute_nothing(likelihood, criterion, make_group
 def test_an_empty_group_has_only_pseudo_vectors(criterion, make_groups, plt):
     corpus = make_groups(5, 3)
     estimator = ModelComparisonSimilarity("diag", criterion, prior_strength=1).fit(corpus)
-    explanation = explain_pair(estimator, np.empty((0, 3)), corpus[0])
+    explanation = estimator.explain(np.empty((0, 3)), corpus[0])
     assert len(explanation.vectors[0]) == 0
     assert_allclose(total(explanation), explanation.similarity)
     assert "(no vectors)" in explanation.to_html()
@@ -156,7 +155,7 @@ def test_contributions_are_differences_of_log_densities(name):
     if name == "vmf":
         a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
     shared = density(name, np.vstack([a, b]))
-    explanation = explain_pair(ModelComparisonSimilarity(name, reg_covar=0), a, b)
+    explanation = ModelComparisonSimilarity(name, reg_covar=0).explain(a, b)
     for x, vectors in zip((a, b), explanation.vectors, strict=True):
         assert_allclose(vectors, 2 * (shared(x) - density(name, x)(x)), rtol=1e-6)
 
@@ -165,7 +164,7 @@ def test_features_are_differences_of_log_densities():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(9, 3)), rng.normal(0.5, size=(7, 3))
     union = np.vstack([a, b])
-    explanation = explain_pair(ModelComparisonSimilarity(reg_covar=0), a, b)
+    explanation = ModelComparisonSimilarity(reg_covar=0).explain(a, b)
     for x, features in zip((a, b), explanation.features, strict=True):
         shared, own = (stats.norm.logpdf(x, y.mean(axis=0), y.std(axis=0)) for y in (union, x))
         assert_allclose(features, 2 * (shared - own), rtol=1e-10)
@@ -176,14 +175,14 @@ def test_prior_is_the_share_of_the_pseudo_vectors(name, make_groups):
     """They have the moments of the corpus, so the corpus itself, lightly weighted, may stand in for them."""
     corpus, strength = make_groups(6, 3, (2, 5)), 1.5
     a, b, light = corpus[0], corpus[1], np.full(corpus.n_rows, strength / corpus.n_rows)
-    explanation = explain_pair(ModelComparisonSimilarity(name, prior_strength=strength).fit(corpus), a, b)
+    explanation = ModelComparisonSimilarity(name, prior_strength=strength).fit(corpus).explain(a, b)
     padded = [
         Groups(
             np.vstack([x, corpus.rows()]), [0, len(x) + len(light)], weights=np.concatenate([np.ones(len(x)), light])
         )
         for x in (a, b)
     ]
-    truth = explain_pair(ModelComparisonSimilarity(name), *padded)
+    truth = ModelComparisonSimilarity(name).explain(*padded)
     assert_allclose(explanation.similarity, truth.similarity, rtol=1e-9)
     for x, vectors, expected in zip((a, b), explanation.vectors, truth.vectors, strict=True):
         assert_allclose(vectors, expected[: len(x)], rtol=1e-8)
@@ -193,9 +192,9 @@ def test_prior_is_the_share_of_the_pseudo_vectors(name, make_groups):
 @pytest.mark.parametrize(("criterion", "penalty"), [("aic", 12.0), ("bic", 6 * np.log(5 * 4 / 9))])
 def test_penalty_is_what_one_model_saves(criterion, penalty):
     a, b = np.random.default_rng(0).normal(size=(2, 5, 3))
-    explanation = explain_pair(ModelComparisonSimilarity("diag", criterion), a, b[:4])
+    explanation = ModelComparisonSimilarity("diag", criterion).explain(a, b[:4])
     assert_allclose(explanation.penalty, penalty)
-    scaled = explain_pair(ModelComparisonSimilarity("diag", criterion, penalty_scale=0.5), a, b[:4])
+    scaled = ModelComparisonSimilarity("diag", criterion, penalty_scale=0.5).explain(a, b[:4])
     assert_allclose(scaled.penalty, penalty / 2)
     assert_allclose(scaled.vectors[0], explanation.vectors[0])
 
@@ -206,15 +205,15 @@ def test_order_and_repetition(likelihood, criterion, make_groups):
     estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
     a, b = np.vstack([corpus[0], corpus[0][:1]]), corpus[1]
     order = np.random.default_rng(0).permutation(len(a))
-    explanation, mixed = explain_pair(estimator, a, b), explain_pair(estimator, a[order], b)
-    swapped = explain_pair(estimator, b, a)
+    explanation, mixed = estimator.explain(a, b), estimator.explain(a[order], b)
+    swapped = estimator.explain(b, a)
     assert_allclose(explanation.vectors[0][0], explanation.vectors[0][-1], rtol=1e-9)
     assert_allclose(mixed.vectors[0], explanation.vectors[0][order], rtol=1e-9)
     assert_allclose(mixed.vectors[1], explanation.vectors[1], rtol=1e-9)
     assert_allclose(swapped.vectors[1], explanation.vectors[0], rtol=1e-9)
     if criterion != "bayes":
         weighted = Groups(corpus[0], [0, len(corpus[0])], weights=[2] + [1] * (len(corpus[0]) - 1))
-        assert_allclose(explain_pair(estimator, weighted, b).vectors[0][0], 2 * explanation.vectors[0][0], rtol=1e-9)
+        assert_allclose(estimator.explain(weighted, b).vectors[0][0], 2 * explanation.vectors[0][0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", GAUSSIANS)
@@ -223,7 +222,7 @@ def test_evidence_is_explained_by_leaving_vectors_out(name, prior_strength, make
     corpus = make_groups(8, 3, (3, 6))
     estimator = ModelComparisonSimilarity(name, "bayes", prior_strength=prior_strength).fit(corpus)
     a, b = corpus[0], corpus[1]
-    explanation = explain_pair(estimator, a, b)
+    explanation = estimator.explain(a, b)
     whole = estimator.paired([a], [b])[0]
     left = [whole - estimator.paired([np.delete(a, i, axis=0)], [b])[0] for i in range(len(a))]
     right = [whole - estimator.paired([a], [np.delete(b, i, axis=0)])[0] for i in range(len(b))]
@@ -244,7 +243,7 @@ class HalfLikelihood(Criterion):
 @pytest.mark.parametrize("criterion", ["bayes", HalfLikelihood()])
 def test_the_only_vector_of_a_group_carries_the_whole_similarity(criterion, make_groups):
     corpus = make_groups(8, 3, (3, 6))
-    explanation = explain_pair(ModelComparisonSimilarity("diag", criterion).fit(corpus), corpus[0][:1], corpus[1])
+    explanation = ModelComparisonSimilarity("diag", criterion).fit(corpus).explain(corpus[0][:1], corpus[1])
     assert_allclose(explanation.vectors[0], explanation.similarity)
     assert_allclose(total(explanation), explanation.similarity)
 
@@ -258,8 +257,8 @@ class ExplainedExponential(Exponential):
 def test_likelihoods_of_others():
     a, b = np.random.default_rng(0).exponential(size=(2, 4, 3))
     with pytest.raises(TypeError, match="Exponential defines no vector_log_likelihood"):
-        explain_pair(ModelComparisonSimilarity(Exponential()), a, b)
-    explanation = explain_pair(ModelComparisonSimilarity(ExplainedExponential()), a, b)
+        ModelComparisonSimilarity(Exponential()).explain(a, b)
+    explanation = ModelComparisonSimilarity(ExplainedExponential()).explain(a, b)
     assert_allclose(total(explanation), explanation.similarity)
     assert explanation.features[0].shape == a.shape
 
@@ -269,10 +268,10 @@ def test_contributions_are_those_of_each_pair(likelihood, criterion, make_groups
     groups = make_groups(5, 3, (1, 6), weighted=True)
     model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.5).fit(groups)
     with config_context(working_memory=1e-3):  # two groups at a time
-        rows = list(contributions(model, groups))
+        rows = list(contributions(model.learnt(), groups))
     for i, found in enumerate(rows):
         for j, row in enumerate(found):
-            pair = explain_pair(model, groups[[i]], groups[[j]])
+            pair = model.explain(groups[[i]], groups[[j]])
             assert_allclose(row, pair.vectors[0], atol=1e-9 * (1 + abs(pair.penalty) + abs(pair.similarity)))
 
 
@@ -306,7 +305,7 @@ def explanation():
     rng = np.random.default_rng(0)
     labels = [["<script>alert('x')</script>", "plain", '"quoted"', "$5 & $6"], ["plain", "' onclick='x", "Grüße"]]
     a, b = rng.normal(size=(4, 3)), rng.normal(1, size=(3, 3))
-    return explain_pair(ModelComparisonSimilarity(), a, b, labels=labels)
+    return ModelComparisonSimilarity().explain(a, b, labels=labels)
 
 
 def test_html_shows_every_label_as_text(explanation):
@@ -332,7 +331,7 @@ def test_colours_compare_with_the_average_vector(explanation):
 
 
 def test_vectors_that_say_the_same_have_no_colour():
-    explanation = explain_pair(ModelComparisonSimilarity(), [[0.1, 1.3]], [[1.1, 0.2]])
+    explanation = ModelComparisonSimilarity().explain([[0.1, 1.3]], [[1.1, 0.2]])
     assert_array_equal(np.concatenate(explanation.relative), 0)
     assert repr(explanation) == "Similarity -42.10 of 1 and 1 vectors: vectors -50.10, penalty +8.00"
     assert all("0.00)" in attributes["style"] for _, attributes in Reader(explanation.to_html()).spans)
@@ -349,7 +348,7 @@ def test_repr_names_the_strongest_words(explanation):
 @pytest.mark.parametrize("criterion", ["aic", "bayes"])
 def test_frame_sums_to_the_similarity(criterion, pair):
     estimator = ModelComparisonSimilarity("diag", criterion, prior_strength=0.5).fit([g[0] for g in pair])
-    explanation = explain_pair(estimator, *pair)
+    explanation = estimator.explain(*pair)
     frame = explanation.to_frame()
     assert list(frame.columns) == ["group", "label", "weight", "contribution"]
     assert_allclose(frame["contribution"].sum(), explanation.similarity)
@@ -412,14 +411,14 @@ def test_texts_are_explained_by_their_words(params, words):
     assert_exact(explanation, pipeline[-1], left, right)
     same = pipeline[0].transform(["the cat the"])
     if not params:
-        assert_allclose(explanation.vectors[0], explain_pair(pipeline[-1], same, right).vectors[0])
+        assert_allclose(explanation.vectors[0], pipeline[-1].explain(same, right).vectors[0])
 
 
 def test_texts_without_known_words():
     pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
     assert explain_texts(pipeline, "???", "the cat").labels == ([], ["the", "cat"])
     pipeline = make_pipeline(EmbeddingVectorizer(WORDS), ModelComparisonSimilarity()).fit(TEXTS)
-    with pytest.raises(ValueError, match="b has no vectors: there is nothing to explain. Set pad_token for texts"):
+    with pytest.raises(ValueError, match="b has no vectors: there is nothing to compare. Set pad_token for texts"):
         explain_texts(pipeline, "the cat", "")
 
 
@@ -444,19 +443,17 @@ def test_texts_without_known_words():
 )
 def test_wrong_input_gets_a_sentence(a, b, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
-        explain_pair(ModelComparisonSimilarity(), a, b, labels)
+        ModelComparisonSimilarity().explain(a, b, labels=labels)
 
 
 def test_wrong_types_get_a_sentence():
     estimator, x = ModelComparisonSimilarity(), np.ones((2, 3))
     with pytest.raises(TypeError, match="a is a string; a group of vectors is required. For texts call explain_texts"):
-        explain_pair(estimator, "the cat", x)
-    with pytest.raises(TypeError, match="A ModelComparisonSimilarity is explained, got MeanVector"):
-        explain_pair(MeanVector(), x, x)
+        estimator.explain("the cat", x)
     with pytest.raises(TypeError, match="needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity"):
         explain_texts(estimator, "the cat", "the Dog")
     pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
     with pytest.raises(TypeError, match="b must be one text, a string, got list"):
         explain_texts(pipeline, "the cat", ["the Dog"])
     with pytest.raises(NotFittedError, match="prior_strength > 0 must be learnt"):
-        explain_pair(ModelComparisonSimilarity(prior_strength=1), x, x)
+        ModelComparisonSimilarity(prior_strength=1).explain(x, x)

@@ -41,9 +41,7 @@ def united(*collections):
     """The unions, row by row, by concatenating vectors."""
     arrays = [np.concatenate(rows) for rows in zip(*collections, strict=True)]
     weights = [
-        np.concatenate(
-            [g.weights[g.rows_of(i)] if g.weights is not None else np.ones(len(g[i])) for g in collections]
-        )
+        np.concatenate([g.weights[g.rows_of(i)] if g.weights is not None else np.ones(len(g[i])) for g in collections])
         for i in range(len(arrays))
     ]
     return Groups.from_list(arrays, weights=weights)

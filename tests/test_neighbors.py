@@ -247,15 +247,15 @@ DAMAGE = {
     ),
     "missing array": (lambda p: (p / "1.npy").unlink(), "damaged and was not opened"),
     "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
-    "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or no saved index"),
+    "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or not a saved index"),
     "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
-    "infinite version": (lambda p: change(p, version=float("inf")), "damaged or no saved index"),
-    "version 0": (lambda p: change(p, version=0), "damaged or no saved index"),
+    "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
+    "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
     "not fitted": (
         lambda p: change(p, object={"class": "GroupNeighbors", "parts": {}, "state": {}}),
         "damaged and was not opened",
     ),
-    "other format": (lambda p: change(p, format="x"), "damaged or no saved index"),
+    "other format": (lambda p: change(p, format="x"), "damaged or not a saved index"),
     "unknown class": (lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}), "damaged"),
     "other class": (lambda p: change(p, object=1), "holds a int, not a GroupNeighbors"),
     "pickled objects": (pickled, "damaged and was not opened"),
@@ -270,7 +270,7 @@ def test_damaged_folders_are_refused(saved, damage, message):
 
 
 def test_what_cannot_be_saved_or_loaded(tmp_path, make_groups):
-    with pytest.raises(FileNotFoundError, match="no saved index"):
+    with pytest.raises(FileNotFoundError, match="not a saved index"):
         GroupNeighbors.load(tmp_path)
     with pytest.raises(ValueError, match="mmap_mode"):
         GroupNeighbors.load(tmp_path, mmap_mode="w+")
@@ -279,7 +279,7 @@ def test_what_cannot_be_saved_or_loaded(tmp_path, make_groups):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine").write_text("mine")
     for taken in ("file", "folder"):
-        with pytest.raises(ValueError, match="exists and is no saved index"):
+        with pytest.raises(ValueError, match="exists and is not a saved index"):
             index.save(tmp_path / taken)
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -24,8 +24,9 @@ def test_oldest_versions_are_the_bounds_of_the_project():
 def test_what_the_package_holds():
     package = files("sklearn_mcsg")
     assert (package / "py.typed").is_file()
-    for name in ("short_texts.csv", "report.html", "report.css", "report.js", "report.charts.js"):
-        assert (package / "data" / name).is_file()
+    assert (package / "data" / "short_texts.csv").is_file()
+    for name in ("page.html", "page.css", "page.js", "charts.js"):
+        assert (package / "report" / "templates" / name).is_file()
 
 
 def test_command_is_installed():

@@ -252,7 +252,9 @@ def test_kernels_compile_where_nothing_can_be_written(tmp_path):
 
 def test_kernels_are_compiled_once_per_machine(tmp_path):
     """A process later finds on disk all that the first has compiled."""
-    count = "from sklearn_mcsg.likelihoods.kernels import log_products_float64 as k; print(k.stats.cache_misses.total())"
+    count = (
+        "from sklearn_mcsg.likelihoods.kernels import log_products_float64 as k; print(k.stats.cache_misses.total())"
+    )
     results = [run(COMPILE + count, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
     assert "kernel" in str(list(tmp_path.rglob("*.nbi")))
     assert results[1].stdout.split()[-1] == "0", results[1].stderr

@@ -17,7 +17,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-import sklearn_mcsg.report as module
 from sklearn_mcsg import (
     EmbeddingVectorizer,
     MeanVector,
@@ -28,7 +27,8 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.report import cluster_report
+from sklearn_mcsg.report import cluster_report, content, layout
+from sklearn_mcsg.report import page as page_module
 
 TOPICS = [
     "cat dog mouse bird fish horse cow sheep goat duck",
@@ -134,7 +134,7 @@ def test_numbers_are_those_of_the_pipeline():
     left, right = np.triu_indices(20, 1)
     assert_allclose(unpacked(data["distances"], "<f4"), pipeline.transform(texts)[left, right], rtol=1e-6)
     groups = pipeline[:-1].transform(texts)
-    with pytest.warns(UserWarning, match="20 groups are few"):
+    with pytest.warns(UserWarning, match="Only 20 groups to calibrate with"):
         p = pipeline[-1].calibrate().p_value(groups[left], groups[right])
     assert_allclose(unpacked(data["chance"], "<u2") / data["whole"], p, rtol=1e-9)
     for i, j in [(0, 3), (0, 1), (7, 19)]:
@@ -216,7 +216,7 @@ def test_map_keeps_neighbours_together():
     assert points.min() >= 0
     assert points.max() <= 1
     gaps = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(45)
-    assert gaps.min() > module._GAP / 2
+    assert gaps.min() > layout._GAP / 2
     assert np.mean(gaps.argmin(axis=1) % 3 == np.arange(45) % 3) > 0.9
 
 
@@ -238,7 +238,7 @@ def test_map_keeps_neighbours_together():
 def test_words_are_found_in_their_text(text, words):
     vectorizer = EmbeddingVectorizer(word_vectors()).fit([text])
     known = vectorizer.known_words([text])[0]
-    parts, ids = module._parts(vectorizer, text, known)
+    parts, ids = content._parts(vectorizer, text, known)
     assert "".join(parts) == unicodedata.normalize("NFC", text)
     assert parts[1::2] == words
     assert [list(dict.fromkeys(known))[i] for i in ids] == [word.lower() for word in words]
@@ -246,7 +246,7 @@ def test_words_are_found_in_their_text(text, words):
 
 def test_apostrophes_and_contractions():
     vectorizer = EmbeddingVectorizer({"do": [1.0], "n't": [2.0], "'s": [3.0], "the": [4.0], "of": [5.0]})
-    parts, ids = module._parts(vectorizer.fit(["the"]), "We don\u2019t, it\u02bcs", ["do", "n't", "'s"])
+    parts, ids = content._parts(vectorizer.fit(["the"]), "We don\u2019t, it\u02bcs", ["do", "n't", "'s"])
     assert parts == ["We ", "do", "", "n\u2019t", ", it", "\u02bcs", ""]
     assert ids == [0, 1, 2]
 
@@ -316,7 +316,7 @@ def test_sample_has_the_typical_texts_of_every_cluster():
 
 
 def test_upper_part_of_a_large_tree(monkeypatch):
-    monkeypatch.setattr(module, "_LEAVES", 8)
+    monkeypatch.setattr(content, "_LEAVES", 8)
     pipeline, clustering = fitted(texts := corpus(40), n_clusters=3)
     tree = Page(cluster_report(texts, pipeline, clustering, max_texts=20)).data["tree"]
     assert len(tree["leaves"]) == 8
@@ -330,7 +330,7 @@ def test_upper_part_of_a_large_tree(monkeypatch):
 
 def test_long_texts_leave_room_for_fewer(monkeypatch):
     texts = corpus(30)
-    monkeypatch.setattr(module, "_TONES", 400)
+    monkeypatch.setattr(page_module, "_TONES", 400)
     data = Page(report(texts)).data
     assert 5 < len(data["texts"]) < 12
     assert len(unpacked(data["tones"], np.int8)) <= 400

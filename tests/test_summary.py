@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_mcsg import make_text_similarity, summary
+from sklearn_mcsg import make_text_similarity, summarize_clusters
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.summary import summarize_clusters
+from sklearn_mcsg.text import summaries as module
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_typical_texts_of_large_clusters_are_found_by_a_sample(fitted, monkeypat
     pipeline, texts, topics = fitted
     halves = np.isin(topics, [0, 3, 6, 10]).astype(int)
     whole = summarize_clusters(pipeline, texts, halves)
-    monkeypatch.setattr(summary, "_REFERENCES", 40)
+    monkeypatch.setattr(module, "_REFERENCES", 40)
     some = summarize_clusters(pipeline, texts, halves)
     for a, b in zip(whole, some, strict=True):
         tenth = len(a.members) // 10

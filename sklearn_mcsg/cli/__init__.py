@@ -1,7 +1,12 @@
 """The command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 all well, 1 something was wrong with the
-data or files, 2 with the command itself.
+Results go to standard output, everything else to standard error. The exit code is 0 on success, 1 after an error in the
+data or files, and 2 after an error in the command itself.
+
+    options    the arguments of all subcommands
+    corpus     texts and pairs from files
+    terminal   tables, JSON, CSV and colours
+    shared     what the subcommands share; each has a module of its own, which reads, calls the library and prints
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        from sklearn_mcsg._options import parser  # loads all the rest, which may be interrupted as well
+        from sklearn_mcsg.cli.options import parser  # loads everything else, which may be interrupted as well
 
         options = parser().parse_args(arguments)
         if hasattr(sys.stdout, "reconfigure"):

@@ -1,4 +1,4 @@
-"""Texts from files: one a line, or a column of a table. Every error names the file and the line."""
+"""Texts from files: one per line, or a column of a table. Every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -29,12 +29,16 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of texts, people's judgement of each, and its line."""
+    """Pairs of texts, people's judgement of each pair, and its line."""
 
     name: str
     gold: np.ndarray
     texts: list[tuple[str, str]]
     lines: list[int]
+
+    def sides(self) -> tuple[list[str], list[str]]:
+        """The first and the second texts of all pairs."""
+        return [a for a, _ in self.texts], [b for _, b in self.texts]
 
     def __getitem__(self, chosen: np.ndarray) -> Pairs:
         places = np.flatnonzero(chosen)
@@ -42,13 +46,13 @@ class Pairs:
 
 
 def read_corpus(path: str, column: str | None = None) -> Corpus:
-    """Read the texts of a file, or of standard input for ``"-"``; lines of nothing but spaces are left out."""
+    """Read the texts of a file, or of standard input for ``"-"``; blank texts are left out."""
     suffix = "" if path == "-" else Path(path).suffix.lower()
     if suffix == ".json":
-        raise ValueError(f"{path}: JSON is read line by line, an object or a string on each: save it as .jsonl.")
+        raise ValueError(f"{path}: JSON is read line by line, with one object or string per line: save it as .jsonl.")
     reader = _READERS.get(suffix, _read_lines)
     if column is not None and reader is _read_lines:
-        raise ValueError(f"{path} is read as one text a line: --column is for {', '.join(_READERS)}.")
+        raise ValueError(f"{path} is read as one text per line: --column is for {', '.join(_READERS)}.")
     found = [(line, text) for line, text in reader(path, column) if text.strip()]
     if not found:
         raise ValueError(f"{_name(path)} holds no texts.")
@@ -90,31 +94,24 @@ def _read_lines(path: str, column: str | None) -> Iterable[tuple[int, str]]:
 
 def _read_csv(path: str, column: str | None) -> Iterator[tuple[int, str]]:
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
-    last = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal last
-        for last, line in _lines(path):  # noqa: B007
-            yield line + "\n"
-
     csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+    rows = csv.reader((line + "\n" for _, line in _lines(path)), delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
         if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
-            raise ValueError(f"{_place(path, 1)}: fields are to be separated by {delimiter!r}, got {header[0]!r}.")
+            raise ValueError(f"{_place(path, 1)}: fields must be separated by {delimiter!r}, got {header[0]!r}.")
         chosen = _choose(column, header, _place(path, 1))
         if header.count(chosen) > 1:
             raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {chosen!r}.")
-        before = last
+        before = rows.line_num
         for row in rows:
             if row and len(row) != len(header):
                 raise ValueError(f"{_place(path, before + 1)}: {len(header)} fields are expected, got {len(row)}.")
             if row:
                 yield before + 1, row[header.index(chosen)]
-            before = last
+            before = rows.line_num
     except csv.Error as error:
-        raise ValueError(f"{_place(path, last)}: not CSV ({error}).") from error
+        raise ValueError(f"{_place(path, rows.line_num)}: not CSV ({error}).") from error
 
 
 def _read_json_lines(path: str, column: str | None) -> Iterator[tuple[int, str]]:
@@ -185,8 +182,8 @@ def _choose(column: str | None, names: list[str], place: str) -> str:
     wanted = "text" if column is None else column
     if wanted not in names:
         have = ", ".join(map(repr, names)) or "none"
-        asked = "" if column else ", and --column names no other"
-        raise ValueError(f"{place}: there is no column {wanted!r}{asked}; there are {have}.")
+        remedy = "" if column else ". Choose one with --column"
+        raise ValueError(f"{place}: there is no column {wanted!r}; there are {have}{remedy}.")
     return wanted
 
 

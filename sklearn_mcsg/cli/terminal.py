@@ -9,14 +9,16 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
-from unicodedata import category, east_asian_width
+from unicodedata import category
+
+from wcwidth import wcswidth, wcwidth
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark grounds
-_CLEAR_TONE = 0.1  # of the strongest word: below it a word speaks neither way
+_CLEAR_TONE = 0.1  # of the strongest word: words below it are not coloured
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shows colours; NO_COLOR and TERM=dumb say it does not."""
+    """Whether a stream is a terminal that shows colours; NO_COLOR and TERM=dumb switch them off."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -26,10 +28,12 @@ def style(text: str, code: str) -> str:
 
 
 def bold(text: str) -> str:
+    """Bold text, where the terminal has any."""
     return style(text, "1")
 
 
 def faint(text: str) -> str:
+    """Faint text, where the terminal has any."""
     return style(text, "2")
 
 
@@ -41,7 +45,7 @@ def toned(word: str, tone: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Text on one line without control characters, which could command the terminal."""
+    """Text on one line without control characters, which a terminal could take for commands."""
     return "".join(" " if character.isspace() else character for character in text if _shows(character))
 
 
@@ -63,7 +67,7 @@ def shortened(text: str, room: int) -> str:
 
 
 def _columns(text: str) -> int:
-    return sum(2 if east_asian_width(c) in "WF" else category(c) not in ("Mn", "Me") for c in text)
+    return max(wcswidth(text), 0) if text.isprintable() else sum(max(wcwidth(c), 0) for c in text)
 
 
 def width() -> int:
@@ -74,7 +78,7 @@ def width() -> int:
 def show_records(
     records: Sequence[Mapping[str, Any]], form: str, show: Callable[[], None] | None = None, fields: Sequence[str] = ()
 ) -> None:
-    """Print records: as CSV, as JSON, or as `show` or an aligned table prints them. No records need named fields."""
+    """Print records as CSV, as JSON, by `show`, or as a table; `fields` names the columns in case there are none."""
     if form == "json":
         show_json(list(records))
     elif form == "csv":
@@ -88,6 +92,7 @@ def show_records(
 
 
 def show_json(value: Any) -> None:
+    """Print a value as JSON."""
     print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain, allow_nan=False))
 
 

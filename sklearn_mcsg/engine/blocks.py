@@ -23,7 +23,7 @@ def rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[
 
 
 def triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks on and above the diagonal: one square off the diagonal and two smaller triangles, down to small squares."""
+    """Blocks on and above the diagonal: one square off it and two smaller triangles, down to small squares."""
     size = rows.stop - rows.start
     if size <= min(step, _SMALL_SQUARE):
         yield rows, rows

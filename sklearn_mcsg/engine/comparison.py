@@ -320,6 +320,7 @@ class NotFiniteError(ValueError):
 
 
 def raise_not_finite(what: str) -> NoReturn:
+    """Raise an error that says what is not finite, and what to do."""
     raise NotFiniteError(
         f"{what} is not a finite number: the vectors are too large or too small for double precision. "
         f"Rescale them, for example to unit variance."

@@ -78,11 +78,12 @@ class PairFitter:
 
 def choose_fitter(likelihood: Likelihood, left: Any, right: Any, dtype: Any = np.float64) -> PairFitter:
     """The way to the fits of all pairs of two collections, by the active engine."""
-    engine, unions, nbytes = _engine.get(), likelihood.unions, pooled_nbytes(left, right)
+    engine, nbytes = _engine.get(), pooled_nbytes(left, right)
+    unions: Any = likelihood.unions
     compiled = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)
     if compiled and engine == "auto":
         loaded = not unions.compiled or (_KERNELS in sys.modules and sys.modules[_KERNELS].are_loaded(unions.compiled))
         compiled = len(left) * len(right) * nbytes >= (_USE_FROM if loaded else _LOAD_FROM)
     if compiled:
-        nbytes = unions.pair_nbytes(left, right)  # type: ignore[union-attr]
+        nbytes = unions.pair_nbytes(left, right)
     return PairFitter(likelihood, compiled, nbytes, np.dtype(dtype))

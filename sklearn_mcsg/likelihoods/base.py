@@ -164,7 +164,7 @@ class Fit:
     def __init__(self, likelihood: Likelihood, statistics: Any, shape: tuple[int, ...] | None = None):
         self.likelihood = likelihood
         self._statistics = statistics
-        self._shape = statistics.n.shape if shape is None else shape
+        self._shape = statistics.shape if shape is None else shape
 
     @property
     def n(self) -> np.ndarray:
@@ -250,6 +250,10 @@ class Unions:
             pooled = self.likelihood.pool(self.left[i], self.right[j])
             values[i, j] = getattr(self.likelihood, quantity)(pooled)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.left), len(self.right)
+
     @lazy
     def n(self) -> np.ndarray:
         return self.left.n[:, None] + self.right.n
@@ -261,6 +265,13 @@ class Unions:
     @property
     def reg_covar(self) -> float:
         return self.left.reg_covar
+
+    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
+        """Values plus a constant, times a factor and the total weights; values may be overwritten."""
+        if not self.compiled:
+            return (values + constant) * (factor * self.n)
+        kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
+        return values
 
     def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """A function of the total weights, evaluated once for each pair of distinct weights."""

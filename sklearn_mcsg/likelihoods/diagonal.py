@@ -54,15 +54,15 @@ class DiagonalMoments(Statistics):
 class DiagonalUnions(Unions):
     """Sums over the features of all unions by compiled kernels; by pooling where the range is too wide for products."""
 
-    compiled = ("log_products_float64",)
+    compiled = ("log_products_float64", "weighted_by_total")
 
     @staticmethod
     def pair_nbytes(left: Any, right: Any) -> int:
-        return 48  # blocks large enough to make the preparation of both sides cheap
+        return 32  # blocks large enough to make the preparation of both sides cheap
 
     @lazy
     def _sums(self) -> tuple[Any, ...]:
-        """Log variances, less a constant, and kurtoses where fourth moments are kept; noise included."""
+        """Log variances, and kurtoses where fourth moments are kept; noise included."""
 
         def noisy(s: Any) -> tuple[np.ndarray, ...]:
             n, eps = s.n[:, None], s.reg_covar
@@ -73,31 +73,26 @@ class DiagonalUnions(Unions):
 
     @lazy
     def _rate_sums(self) -> tuple[Any, ...]:
-        """Log scatters of the unions with the prior's own pseudo-vectors, less a constant."""
+        """Log scatters of the unions with the prior's own pseudo-vectors."""
         prior: Any = self.likelihood.prior  # type: ignore[attr-defined]
         left = prior.united(self.left.n, self.left.mean, self.left.m2)
         return _sum_over_features(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
         sums = self._rate_sums if quantity == "log_evidence" else self._sums
-        return None if sums else np.ones(self.n.shape, dtype=bool)
+        return None if sums else np.ones(self.shape, dtype=bool)
 
     @property
     def log_variance(self) -> np.ndarray:
-        if not self._sums:
-            return np.zeros(self.n.shape)
-        sums, unscaled, *_ = self._sums
-        return sums - unscaled
+        """Log variances, summed over features: given away, to be overwritten by whoever asks for them first."""
+        return self._sums[0] if self._sums else np.zeros(self.shape)
 
     @property
     def kurtosis(self) -> np.ndarray:
-        return self._sums[2] if self._sums else np.zeros(self.n.shape)
+        return self._sums[1] if self._sums else np.zeros(self.shape)
 
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
-        if not self._rate_sums:
-            return np.zeros(self.n.shape)
-        sums, unscaled = self._rate_sums
-        return sums - (unscaled + self.n_features * np.log(2))
+        return self._rate_sums[0] - self.n_features * np.log(2) if self._rate_sums else np.zeros(self.shape)
 
 
 class DiagonalGaussian(Likelihood):
@@ -149,7 +144,7 @@ class DiagonalGaussian(Likelihood):
         return DiagonalMoments(u.n, u.mean, m2, m3, m4, a.reg_covar)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
-        return normal_log_likelihood(statistics.n, statistics.log_variance, statistics.n_features)
+        return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:
         variance = statistics.variance[:, None]
@@ -183,8 +178,8 @@ def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 
     """Sum log scatters of all unions over the features and, where fourth moments are given, kurtoses.
 
     Both sides are (weights, means, scatters[, third, fourth moments]). Returns the log scatters less `times` the log
-    total weight (with `times` the number of features they are log variances), the constant that scaling has added to
-    them, and the kurtoses; nothing when the scatters differ too widely for products.
+    total weight (with `times` the number of features they are log variances), and the kurtoses; nothing when the
+    scatters differ too widely for products.
 
     A kernel multiplies `step` scatters before it takes the exponent out. For feature k, all pooled scatters lie between
     `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each
@@ -213,15 +208,15 @@ def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 
     scale = -np.round(middle)
     padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
     count = len(left[0])
-    arguments: Any = *padded(left, 1, transposed=False), *padded(right, 0, transposed=True), step, times
+    unscaled = -2 * np.log(2) * scale.sum()
+    arguments: Any = *padded(left, 1, transposed=False), *padded(right, 0, transposed=True), step, times, unscaled
     out = np.empty((len(arguments[0]), len(right[0])))
-    unscaled = 2 * np.log(2) * scale.sum()
     if not fourth:
         getattr(kernels(), f"log_products_{dtype.name}")(*arguments, out)
-        return out[:count], unscaled
+        return (out[:count],)
     kurtosis = np.empty_like(out)
     kernels().log_products_and_kurtosis(*arguments, out, kurtosis)
-    return out[:count], unscaled, kurtosis[:count]
+    return out[:count], kurtosis[:count]
 
 
 def _scaled_and_padded(

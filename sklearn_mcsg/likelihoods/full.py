@@ -90,7 +90,7 @@ class FullUnions(Unions):
             prior.whitened(self.right.mean - prior.mean),
             prior.whitened(padded(self.right.factors)[0]),
         )
-        log_det, self._wrong = _log_det_of_unions(left, right, np.ones(self.n.shape))
+        log_det, self._wrong = _log_det_of_unions(left, right, np.ones(self.shape))
         return log_det
 
 
@@ -141,7 +141,7 @@ class FullGaussian(Likelihood):
         return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
-        return normal_log_likelihood(statistics.n, statistics.log_det, statistics.n_features)
+        return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: FullFactors, vectors: np.ndarray) -> np.ndarray:
         eigenvalues, basis = statistics.eigen(vectors=True)

@@ -96,11 +96,11 @@ def _subtract_log_total(n, n_right, times, total, exponents, out):
 
 
 def _log_products(dtype):
-    """Compile the sum of log scatters, less a multiple of the log total weight, for a precision."""
+    """Compile the sum of a constant and log scatters, less a multiple of the log total weight, for a precision."""
     signed = _LAYOUTS[dtype][1]
 
     @_compile
-    def kernel(n, mu, scatter, n_right, mu_right, scatter_right, step, times, out):
+    def kernel(n, mu, scatter, n_right, mu_right, scatter_right, step, times, constant, out):
         d, m = mu_right.shape
         product, weight = np.empty((TILE, WIDTH), dtype), np.empty((TILE, WIDTH), dtype)
         exponent = np.empty((TILE, WIDTH), signed)
@@ -139,7 +139,7 @@ def _log_products(dtype):
                             take_exponents(product[q, :width], exponent[q])
                 for r in range(height):
                     row = out[top + r, start:stop]
-                    row[:] = 0
+                    row[:] = constant
                     add_logarithms(product[r], exponent[r], 1.0, row)
                     _subtract_log_total(n[top + r], n_right[start:stop], times, total[:width], total_exponent, row)
 
@@ -148,7 +148,7 @@ def _log_products(dtype):
 
 @_compile
 def log_products_and_kurtosis(
-    n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, times, out, kurtosis
+    n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, times, constant, out, kurtosis
 ):
     """Sum log scatters, less a multiple of the log total weight, and fourth moments over squared scatters.
 
@@ -189,7 +189,7 @@ def log_products_and_kurtosis(
                     take_exponents(product[:width], exponent[r])
             for r in range(height):
                 row = out[top + r, start:stop]
-                row[:] = 0
+                row[:] = constant
                 add_logarithms(state[r, 0], exponent[r], 1.0, row)
                 for j in range(width):
                     kurtosis[top + r, start + j] = state[r, 1, j] * (n[top + r] + n_right[start + j])
@@ -225,6 +225,14 @@ def piecewise_cubic(position, pieces, inverse_step):
             k = int(-position[i, j] * inverse_step)
             x = -position[i, j] - k * step
             position[i, j] = ((pieces[k, 0] * x + pieces[k, 1]) * x + pieces[k, 2]) * x + pieces[k, 3]
+
+
+@_compile
+def weighted_by_total(values, constant, n, n_right, factor):
+    """Add a constant and multiply by the total weight of each pair and a factor, in place."""
+    for i in range(len(n)):
+        for j in range(len(n_right)):
+            values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
 
 
 log_products_float64, log_products_float32 = _log_products(np.float64), _log_products(np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 LOG_2PI = np.log(2 * np.pi)
@@ -12,9 +14,12 @@ def representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:
     return np.where((variance > 0) & (variance < least), np.nan, variance)
 
 
-def normal_log_likelihood(n: np.ndarray, log_det: np.ndarray, n_features: int) -> np.ndarray:
-    """Log-likelihood -n/2 (d ln 2 pi + ln det + d) of n vectors at the maximum, from the log determinant."""
-    return -0.5 * n * (log_det + n_features * (LOG_2PI + 1))
+def normal_log_likelihood(statistics: Any, log_det: np.ndarray, n_features: int, copies: int = 1) -> np.ndarray:
+    """Log-likelihood -n/2 (d ln 2 pi + ln det + d) at the maximum, from the log determinant, which may be overwritten.
+
+    With `copies`, that of as many independent blocks of features, each with this log determinant.
+    """
+    return statistics.weighted(log_det, n_features * (LOG_2PI + 1), -0.5 * copies)
 
 
 def outer_squares(x: np.ndarray, p: np.ndarray, y: np.ndarray, q: np.ndarray, factor: float) -> np.ndarray:

@@ -43,6 +43,10 @@ class SphericalScatter(Statistics):
     def variance(self) -> np.ndarray:
         return representable(self.scatter / (self.n * self.n_features) + self.reg_covar)
 
+    @property
+    def log_variance(self) -> np.ndarray:
+        return np.log(self.variance)
+
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
         """Logarithm of the posterior rate."""
         _, _, doubled = prior.united(self.n, self.mean, self.scatter[:, None], self.n_features)
@@ -65,7 +69,7 @@ class SphericalScatter(Statistics):
 class SphericalUnions(Unions):
     """Variances of all unions from one matrix product, and moments of vectors around their means from another."""
 
-    compiled = ("pooled_variance",)
+    compiled = ("pooled_variance", "weighted_by_total")
 
     @staticmethod
     def pair_nbytes(left: Any, right: Any) -> int:
@@ -77,6 +81,11 @@ class SphericalUnions(Unions):
         sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
         variance, self._cancelled = _pooled_variance(*sides)
         return variance
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        """Log variances, in the place of the variances where nothing else needs those."""
+        return np.log(self.variance, out=None if self.left.parts else self.variance)
 
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
         d = self.n_features
@@ -136,8 +145,7 @@ class SphericalGaussian(Likelihood):
         return SphericalScatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
-        d = statistics.n_features
-        return normal_log_likelihood(statistics.n, d * np.log(statistics.variance), d)
+        return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
 
     def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
         d, variance = statistics.n_features, statistics.variance[:, None]

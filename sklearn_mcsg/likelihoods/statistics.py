@@ -46,6 +46,10 @@ class Statistics:
     def n_features(self) -> int:
         return self.mean.shape[1]
 
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
     def __len__(self) -> int:
         return len(self.n)
 
@@ -57,6 +61,10 @@ class Statistics:
         """Join statistics one after the other."""
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
         return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+
+    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
+        """Values plus a constant, times a factor and the total weight; values may be overwritten."""
+        return (values + constant) * (factor * self.n)
 
     def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """A function of the total weights."""

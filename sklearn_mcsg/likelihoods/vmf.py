@@ -118,9 +118,7 @@ class Resultants(Statistics):
             unit, axis = _unit(vectors), rows.repeat(direction[block])
             t = (unit * axis).sum(axis=1)
             rest = np.square(unit - t[:, None] * axis).sum(axis=1)  # 1 - t^2 without cancellation
-            return np.column_stack(
-                (own or noise).squares(t, rest, rows.repeat(expected[block]), self.n_features)
-            )
+            return np.column_stack((own or noise).squares(t, rest, rows.repeat(expected[block]), self.n_features))
 
         return sum_over_parts(self.parts, term).T
 
@@ -128,7 +126,7 @@ class Resultants(Statistics):
 class ResultantUnions(Unions):
     """One matrix product for the resultants, then tables of functions of their length."""
 
-    compiled = ("gap_of_resultants", "piecewise_cubic")
+    compiled = ("gap_of_resultants", "piecewise_cubic", "weighted_by_total")
 
     @classmethod
     def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
@@ -161,7 +159,7 @@ class ResultantUnions(Unions):
         return np.exp(self._lookup("log_slope")), np.exp(self._lookup("log_ratio"))
 
     def squares(self) -> np.ndarray:
-        sums = np.zeros((2, *self.n.shape))
+        sums = np.zeros((2, *self.shape))
         sides = ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose))
         for near, far, oriented in sides:
             for rows, noise in near.noisy_parts():
@@ -215,7 +213,7 @@ class VonMisesFisher(Likelihood):
         return Resultants(u.n, u.mean, a.parts + b.parts, a.reg_covar, a.concentration)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
-        return statistics.n * statistics.log_density
+        return statistics.weighted(statistics.log_density)
 
     def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
         length, kappa = (value[:, None] for value in statistics.model())

@@ -2,10 +2,12 @@
 
     text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
 
-`files` reads published word vectors, `recipes` builds the pipelines for texts, `summaries` describes clusters of texts.
+`files` reads published word vectors, `recipes` builds the pipelines for texts, `summaries` describes clusters of
+texts, `indexes` keeps saved indexes of texts up to date.
 """
 
 from sklearn_mcsg.text.files import load_word_vectors
+from sklearn_mcsg.text.indexes import update_index
 from sklearn_mcsg.text.recipes import make_text_similarity
 from sklearn_mcsg.text.summaries import ClusterSummary, summarize_clusters
 from sklearn_mcsg.text.tokens import tokenize
@@ -18,4 +20,5 @@ __all__ = [
     "make_text_similarity",
     "summarize_clusters",
     "tokenize",
+    "update_index",
 ]

@@ -89,8 +89,9 @@ def summarize_clusters(
     else:
         check_consistent_length(texts, groups)
         compare = similarity.compare_fitted
-    words = groups.split(groups.labels)
-    weights = dict(zip(groups.labels, groups.row_weights.tolist(), strict=True))
+    every: Any = groups.labels
+    words = groups.split(every)
+    weights = dict(zip(every, groups.row_weights.tolist(), strict=True))
     present = [{word for word in text if any(map(str.isalpha, word))} for text in words]
     everywhere = Counter(word for text in present for word in text)
     summaries = []

@@ -1,0 +1,51 @@
+"""mcsg dedupe: sets of texts that say nearly the same."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sklearn_mcsg.cli import terminal
+from sklearn_mcsg.cli.shared import count, make_pipeline, read_texts, tell
+from sklearn_mcsg.duplicates import find_duplicates
+
+
+def run(options: argparse.Namespace) -> None:
+    """Find near-duplicates in a corpus."""
+    known = read_texts(options, options.corpus)
+    texts, lines = known.corpus.texts, known.corpus.lines
+    limit = {"threshold": options.threshold} if options.level is None else {"level": options.level}
+    jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
+    sets = find_duplicates(known.groups, similarity=make_pipeline(options)[-1], **limit, **jobs)
+    extra = {int(i) for members in sets for i in members[1:]}
+    if options.unique:
+        records = [{"line": lines[i], "text": texts[i]} for i in range(len(texts)) if i not in extra]
+        terminal.show_records(records, options.format, lambda: _show_texts(records))
+        tell(options, f"{len(records):,} of {count(len(texts), 'text')} kept.")
+        return
+    records = [
+        {"set": number, "line": lines[i], "text": texts[i]}
+        for number, members in enumerate(sets, start=1)
+        for i in members
+    ]
+    terminal.show_records(records, options.format, lambda: _show_sets(records), fields=("set", "line", "text"))
+    tell(
+        options,
+        f"{count(len(sets), 'set')} of near-duplicates; {len(extra):,} of {count(len(texts), 'text')} could go.",
+    )
+
+
+def _show_texts(records: list[dict[str, Any]]) -> None:
+    for record in records:
+        print(terminal.printable(record["text"]))
+
+
+def _show_sets(records: list[dict[str, Any]]) -> None:
+    digits = max((len(str(record["line"])) for record in records), default=0)
+    last = 1
+    for record in records:
+        if record["set"] != last:
+            print()
+        last = record["set"]
+        text = terminal.shortened(record["text"], terminal.width() - digits - 2)
+        print(f"{terminal.faint(str(record['line']).rjust(digits))}  {text}")

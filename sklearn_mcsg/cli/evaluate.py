@@ -1,0 +1,71 @@
+"""mcsg evaluate: rank correlation of similarities with people's judgements."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.pipeline import make_pipeline as make_steps
+
+from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
+from sklearn_mcsg.cli import terminal
+from sklearn_mcsg.cli.corpus import Pairs, read_pairs
+from sklearn_mcsg.cli.shared import count, make_pipeline, only_known, tell
+from sklearn_mcsg.criteria import CRITERIA
+from sklearn_mcsg.likelihoods import LIKELIHOODS
+from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
+from sklearn_mcsg.text import EmbeddingVectorizer
+
+BASELINES: dict[str, tuple[Any, str | None]] = {  # with the weighting of words that belongs to each
+    "mean": (MeanVector(), None),
+    "sif": (SIF(), "sif"),
+    "sif+pca": (SIF(n_components=1), "sif"),
+    "wmd": (WordMoversDistance(), None),
+}
+_N_RESAMPLES = 1000
+
+
+def run(options: argparse.Namespace) -> None:
+    """Evaluate similarities on judged pairs."""
+    pairs = _check_pairs(read_pairs(options.pairs))
+    sides = (EmbeddingVectorizer(options.vectors, weighting=None).fit_transform(side) for side in pairs.sides())
+    known = np.logical_and(*(groups.sizes > 0 for groups in sides))
+    pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without any word that has a vector"))
+    results: list[dict[str, Any]] = []
+    for name, pipeline in _systems(options):
+        predicted = PairSimilarity(pipeline).fit(pairs.texts).predict(pairs.texts)
+        values = spearman_interval(pairs.gold, predicted, n_resamples=_N_RESAMPLES, random_state=0)
+        spearman, low, high = (value if np.isfinite(value) else None for value in values)
+        results.append({"system": name, "spearman": spearman, "low": low, "high": high})
+        tell(options, f"{name}: {values[0]:.3f}", only_while_waiting=True)
+    results.sort(key=lambda result: (result["spearman"] is None, -(result["spearman"] or 0)))
+    terminal.show_records(results, options.format)
+    tell(options, f"{len(pairs.texts):,} pairs; 95 % intervals from {_N_RESAMPLES} resamples of the pairs.")
+
+
+def _check_pairs(pairs: Pairs) -> Pairs:
+    if len(pairs.texts) < 3:
+        raise ValueError(f"{pairs.name} holds {count(len(pairs.texts), 'pair')}: a rank correlation needs 3.")
+    if np.ptp(pairs.gold) == 0:
+        raise ValueError(f"{pairs.name}: all judgements are equal, so there is no order to compare with.")
+    return pairs
+
+
+def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
+    for likelihood in options.likelihood:
+        for criterion in options.criterion:
+            try:
+                CRITERIA[criterion]().check(LIKELIHOODS[likelihood]())
+            except ValueError as error:
+                tell(options, f"{likelihood} {criterion} is left out: {error}")
+                continue
+            for output in options.output:
+                pipeline = make_pipeline(options, likelihood=likelihood, criterion=criterion, output=output)
+                yield f"{likelihood} {criterion} {output}", pipeline
+    for name in options.baseline:
+        baseline, weighting = BASELINES[name]
+        vectorizer = EmbeddingVectorizer(options.vectors, weighting=weighting, unit_norm=False)
+        yield name, make_steps(vectorizer, baseline)

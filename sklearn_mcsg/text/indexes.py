@@ -1,0 +1,112 @@
+"""Saved indexes of texts that grow: opened, brought up to date, or made anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_mcsg import storage
+from sklearn_mcsg._estimator import split_pipeline
+from sklearn_mcsg._version import __version__
+from sklearn_mcsg.neighbors import GroupNeighbors
+
+__all__ = ["IndexUpdate", "update_index"]
+
+
+class IndexUpdate(NamedTuple):
+    """An index of texts, and how it came about.
+
+    Attributes
+    ----------
+    index : GroupNeighbors
+        The index, which holds all texts.
+    n_reused : int
+        Number of texts that the saved index held already; 0 if it was made anew.
+    replaced : bool
+        Whether a saved index of other texts or settings was replaced.
+    """
+
+    index: GroupNeighbors
+    n_reused: int
+    replaced: bool
+
+
+def update_index(
+    path: Any, similarity: Any, texts: list[str], *, n_jobs: int | None = None, verbose: int = 0
+) -> IndexUpdate:
+    """Open the saved index of a list of texts, add the texts it lacks, or make it anew.
+
+    A saved index is used if it was made by the same version, with the same parameters and word vectors, and holds the
+    first texts of the list. Otherwise it is replaced.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder of the index.
+    similarity : Pipeline
+        The unfitted pipeline to compare texts with, as `make_text_similarity` builds it.
+    texts : list of str
+        All texts.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    update : IndexUpdate
+        With `index`, `n_reused` and `replaced`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn_mcsg import make_text_similarity, update_index
+    >>> texts = ["A cat sat on the mat.", "Shares fell on Monday.", "It rained all day."]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = update_index(Path(folder, "index"), make_text_similarity(random_state=0), texts[:2])
+    ...     second = update_index(Path(folder, "index"), make_text_similarity(random_state=0), texts)
+    >>> first.n_reused, second.n_reused, second.index.n_samples_fit_
+    (0, 2, 3)
+    """
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    storage.check_place(path)
+    note = storage.read_note(path)
+    n_reused = _n_reusable(similarity, texts, note)
+    if n_reused:
+        index = GroupNeighbors.load(path).set_params(**jobs)
+        if n_reused == len(texts):
+            return IndexUpdate(index, n_reused, replaced=False)
+        index.partial_fit(texts[n_reused:])
+    else:
+        index = GroupNeighbors(similarity, **jobs).fit(texts)
+    storage.save(path, index, note=[len(texts), _fingerprint(similarity, texts)])
+    return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
+
+
+def _n_reusable(similarity: Any, texts: list[str], note: Any) -> int:
+    """How many texts, the first ones, a saved index holds: 0 if it is of other texts or settings."""
+    match note:
+        case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
+            return n_texts
+    return 0
+
+
+def _fingerprint(similarity: Any, texts: list[str]) -> str:
+    """A hash of everything that an index depends on."""
+    arrays: list[np.ndarray] = []
+    before, _ = split_pipeline(similarity)
+    vectors = getattr(before[0], "vectors", None) if before is not None else None
+    is_file = isinstance(vectors, str | os.PathLike) and Path(vectors).exists()
+    state = [Path(vectors).stat().st_mtime_ns, Path(vectors).stat().st_size] if is_file else []  # type: ignore[arg-type]
+    settings = [__version__, storage.encode(clone(similarity), arrays), state]
+    digest = hashlib.sha256(json.dumps([settings, texts]).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
