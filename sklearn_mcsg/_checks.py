@@ -116,3 +116,29 @@ def check_share(value: Any, name: str) -> None:
     """Raise unless a value lies between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
+
+
+def check_same_width(left: Any, right: Any, names: str = "XY") -> None:
+    """Raise unless two collections of groups have the same number of features."""
+    if left.n_features != right.n_features:
+        raise ValueError(
+            f"{names[0]} has {left.n_features} features, but {names[1]} has {right.n_features}: take the vectors of "
+            f"both from one space."
+        )
+
+
+def check_same_length(left: Any, right: Any) -> None:
+    """Raise unless two collections have the same number of groups."""
+    if len(left) != len(right):
+        raise ValueError(
+            f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. For "
+            f"all pairs call pairwise."
+        )
+
+
+def check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+    """Raise unless an array can take a matrix of a shape and precision."""
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
+        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
+        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")

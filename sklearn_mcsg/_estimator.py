@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
+from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.groups import Groups
 
@@ -38,6 +39,26 @@ class GroupsEstimator(BaseEstimator):
         """Remember the number of features and their names."""
         named = hasattr(X, "columns") and X.shape[1] == groups.n_features
         validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
+
+    def _stored_features(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        return {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
+
+    def _restore_features(self, state: dict[str, Any]) -> None:
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+
+    def _with_index(self, X: Any, matrix: np.ndarray) -> Any:
+        """A matrix with the row labels of the frame that groups come from, if frames are asked for."""
+        if not isinstance(X, Groups) or X.index is None:
+            return matrix
+        if get_output_config("transform", self)["dense"] != "pandas":
+            return matrix
+        import pandas as pd
+
+        return pd.DataFrame(matrix, index=X.index, copy=False)
 
 
 @runtime_checkable

@@ -12,8 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_out, check_same_length, check_same_width
 from sklearn_mcsg._estimator import GroupsEstimator
-from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.groups import Groups
@@ -25,27 +25,13 @@ __all__ = ["GroupSimilarity"]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What an estimator keeps of a corpus.
+    """What an estimator keeps of a corpus."""
 
-    Attributes
-    ----------
-    summaries : object
-        What is kept of the fitted groups.
-    dtype : dtype
-        Precision of results.
-    learnt : object
-        What was learnt from all of them.
-    prepared : object
-        The groups, prepared for `output`.
-    output : str
-        The output at the time of `fit`.
-    """
-
-    summaries: Any
-    dtype: np.dtype
-    learnt: Any
-    prepared: Any
-    output: str
+    summaries: Any  # what is kept of the groups
+    dtype: np.dtype  # precision of results
+    learnt: Any  # what was learnt from all groups
+    prepared: Any  # the groups, prepared for `output`
+    output: str  # the output at the time of `fit`
 
 
 class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator, ABC):
@@ -237,7 +223,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
         if out is None:
             return self.compare(learnt, left, right, output, dtype)
-        _check_out(out, (len(left), len(right)), dtype)
+        check_out(out, (len(left), len(right)), dtype)
         result = self.compare(learnt, left, right, output, dtype, out)
         if result is not out:
             out[:] = result
@@ -423,20 +409,12 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         if not self._is_fitted:
             return {}
         self._check_unchanged()
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "summaries": self._fitted.summaries,
-            "dtype": self._fitted.dtype,
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": None if names is None else [str(name) for name in names],
-        }
+        return {"summaries": self._fitted.summaries, "dtype": self._fitted.dtype, **self._stored_features()}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore what `stored_state` returned."""
         self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
-        self.n_features_in_ = state["n_features_in_"]
-        if state["feature_names_in_"] is not None:
-            self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+        self._restore_features(state)
 
     # How it works -------------------------------------------------------------------------------------------------
 
@@ -501,24 +479,11 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
             prepared = self._prepare_groups(learnt, left, output)
             return learnt, prepared, prepared, output, left.output_dtype
         right = self.validate(Y, "Y")
-        _check_same_width(left, right)
-        if paired and len(left) != len(right):
-            raise ValueError(
-                f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. "
-                f"For all pairs call pairwise."
-            )
+        check_same_width(left, right)
+        if paired:
+            check_same_length(left, right)
         sides = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
         return learnt, *sides, output, np.result_type(left.output_dtype, right.output_dtype)
-
-    def _with_index(self, X: Any, matrix: np.ndarray) -> Any:
-        """A matrix with the row labels of the frame that groups come from, if frames are asked for."""
-        if not isinstance(X, Groups) or X.index is None:
-            return matrix
-        if get_output_config("transform", self)["dense"] != "pandas":
-            return matrix
-        import pandas as pd
-
-        return pd.DataFrame(matrix, index=X.index, copy=False)
 
 
 def _join(parts: list[Any]) -> Any:
@@ -532,17 +497,3 @@ def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, outpu
     if not OUTPUTS[output].higher_is_nearer:
         matrix[rows[:, None] == columns] = 0
     return matrix
-
-
-def _check_same_width(left: Groups, right: Groups) -> None:
-    if left.n_features != right.n_features:
-        raise ValueError(
-            f"X has {left.n_features} features, but Y has {right.n_features}: take the vectors of both from one space."
-        )
-
-
-def _check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
-        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
-        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
-        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")

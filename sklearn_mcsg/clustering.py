@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._estimator import GroupsEstimator
 from sklearn_mcsg._merging import merge_all, prepare_clusters, similarities_along
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import DISTANCES, OUTPUTS
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import register
 
@@ -131,19 +131,11 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
-        "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        **ModelComparisonSimilarity._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions({"pooled", "average"})],
         "output": [StrOptions(set(DISTANCES))],
         "observations": [StrOptions({"vectors", "groups"})],
-        "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "prior_strength": [Interval(Real, 0, None, closed="left")],
-        "penalty_scale": [Interval(Real, 0, None, closed="left")],
-        "n_references": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(

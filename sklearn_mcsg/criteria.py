@@ -69,15 +69,16 @@ class Criterion(BaseEstimator, ABC):
 
     def check(self, likelihood: Likelihood) -> None:
         """Raise unless the likelihood defines what the criterion needs."""
-        missing = self._missing(likelihood)
+        missing = self.missing(likelihood)
         if missing:
-            others = [repr(name) for name, criterion in CRITERIA.items() if not criterion()._missing(likelihood)]
+            others = [repr(name) for name, criterion in CRITERIA.items() if not criterion().missing(likelihood)]
             raise ValueError(
                 f"{type(likelihood).__name__} defines no {' and no '.join(missing)}, which criterion "
                 f"{type(self).__name__} needs: choose among the criteria {', '.join(others)}."
             )
 
-    def _missing(self, likelihood: Likelihood) -> list[str]:
+    def missing(self, likelihood: Likelihood) -> list[str]:
+        """Methods that the criterion needs and the likelihood does not define."""
         return [method for method in self.needs if not likelihood.defines(method)]
 
 

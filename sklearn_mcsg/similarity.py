@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import calibration
-from sklearn_mcsg._checks import check_positive_integer, check_share
+from sklearn_mcsg._checks import check_positive_integer, check_same_width, check_share
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg._validation import validate_group
 from sklearn_mcsg.base import GroupSimilarity
@@ -213,13 +213,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
             return self.start()
         return replace(self._learnt_for(self.output), output=choose_output(self.output), dtype=self._fitted.dtype)
 
-    def needs_corpus(self) -> bool:
-        """Whether something has to be learnt from a corpus before groups can be compared.
-
-        Returns
-        -------
-        needs : bool
-        """
+    def _needs_corpus(self) -> bool:
+        """Whether something has to be learnt from a corpus before groups can be compared."""
         self._validate_params()
         return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
 
@@ -299,11 +294,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         one, other = (
             validate_group(x, allow_empty=self.prior_strength > 0, name=name) for name, x in (("a", a), ("b", b))
         )
-        if one.n_features != other.n_features:
-            raise ValueError(
-                f"a has {one.n_features} features, but b has {other.n_features}: take the vectors of both from one "
-                f"space."
-            )
+        check_same_width(one, other, "ab")
         return learnt, self.validate(one, "a"), self.validate(other, "b")
 
     def calibrate(self, X: Any = None, *, n_pairs: int = 20_000) -> Self:
@@ -504,7 +495,7 @@ def model_comparison_similarity(
            [17.18, 16.19,  0.  ]])
     """
     estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, **params)
-    if estimator.needs_corpus():
+    if estimator._needs_corpus():
         estimator.fit(X)
         if Y is not None:
             estimator.partial_fit(Y)

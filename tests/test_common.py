@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from sklearn_mcsg import LIKELIHOODS, SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
+from sklearn_mcsg import CRITERIA, LIKELIHOODS, SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 
@@ -39,13 +39,27 @@ class RaggedSimilarity(ModelComparisonSimilarity):
         return Groups(shifted.astype(rows.output_dtype), offsets)
 
 
+def covering(make, likelihoods):
+    """Estimators in which every likelihood, every criterion and every output takes part, few times each."""
+    usable = {likelihood: [c for l, c in COMBINATIONS if l == likelihood] for likelihood in likelihoods}
+    criteria, outputs = list(CRITERIA), list(OUTPUTS)
+    for i, likelihood in enumerate(likelihoods):
+        wanted = criteria[i % len(criteria)]
+        criterion = wanted if wanted in usable[likelihood] else usable[likelihood][0]
+        yield make(likelihood, criterion, output=outputs[i % len(outputs)])
+
+
+PLAIN, RAGGED = (
+    list(covering(make, likelihoods))
+    for make, likelihoods in (
+        (ModelComparisonSimilarity, list(LIKELIHOODS)),
+        (RaggedSimilarity, list(LIKELIHOODS)[::-1]),
+    )
+)
 ESTIMATORS = [
-    *(ModelComparisonSimilarity(likelihood) for likelihood in LIKELIHOODS),
-    *(ModelComparisonSimilarity(criterion=criterion) for criterion in ("tic", "bic", "bayes")),
-    *(ModelComparisonSimilarity(output=output) for output in ("distance", "divergence", "centered")),
+    *PLAIN,
+    *RAGGED,
     ModelComparisonSimilarity(prior_strength=0.5, output="centered"),
-    *(RaggedSimilarity(likelihood) for likelihood in LIKELIHOODS),
-    *(RaggedSimilarity(likelihood, "tic") for likelihood in LIKELIHOODS),
     MeanVector(),
     SIF(n_components=1, output="distance"),
     WordMoversDistance(),
@@ -146,23 +160,34 @@ def check_persistence(name, estimator):
     assert_array_equal(pickle.loads(pickle.dumps(estimator)).transform(X), truth)
 
 
-OWN_CHECKS = [
+LAWS = [
     check_pairwise_of_subset,
     check_pairwise_of_permutation,
     check_paired_is_the_diagonal,
-    check_containers,
     check_blocks_and_jobs,
-    check_persistence,
 ]
 
 
 @pytest.mark.filterwarnings("ignore:.*have no direction")
-@pytest.mark.parametrize("check", OWN_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", LAWS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
-def test_own_checks(check, likelihood, criterion, output):
+def test_laws(check, likelihood, criterion, output):
     estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, prior_strength=0.5)
     check(type(estimator).__name__, estimator)
+
+
+@pytest.mark.filterwarnings("ignore:.*have no direction")
+@pytest.mark.parametrize("check", [check_containers, check_persistence], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", [*PLAIN, ModelComparisonSimilarity("full", "tic", prior_strength=0.5)], ids=repr)
+def test_containers_and_persistence(check, estimator):
+    check(type(estimator).__name__, clone(estimator))
+
+
+def test_every_criterion_and_output_is_covered():
+    for estimators in (PLAIN, RAGGED):
+        assert {estimator.output for estimator in estimators} == set(OUTPUTS)
+    assert {estimator.criterion for estimator in (*PLAIN, *RAGGED)} == set(CRITERIA)
 
 
 def test_joblib_dump(tmp_path):

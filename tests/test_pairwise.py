@@ -207,14 +207,6 @@ def test_statistics_from_a_table_stay_within_the_working_memory():
     assert peak < 70 * 2**20
 
 
-def test_partial_fit_over_chunks_is_fit(make_groups):
-    X = make_groups(100, 4)
-    whole, parts = ModelComparisonSimilarity().fit(X), ModelComparisonSimilarity()
-    for start in range(0, 100, 30):
-        parts.partial_fit(X[start : start + 30])
-    assert_array_equal(parts.transform(X), whole.transform(X))
-
-
 def run(code, **environment):
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120

@@ -95,6 +95,19 @@ def _subtract_log_total(n, n_right, times, total, exponents, out):
     add_logarithms(total, exponents, -times, out)
 
 
+@_compile
+def _tiles(n_left, n_right, height):
+    """First row, number of rows, first column and number of columns of each tile, one row per tile."""
+    tiles = np.empty((-(-n_left // height) * -(-n_right // WIDTH), 4), np.int64)
+    count = 0
+    for top in range(0, n_left, height):
+        for start in range(0, n_right, WIDTH):
+            tiles[count, 0], tiles[count, 1] = top, min(height, n_left - top)
+            tiles[count, 2], tiles[count, 3] = start, min(WIDTH, n_right - start)
+            count += 1
+    return tiles
+
+
 def _log_products(dtype):
     """Compile the sum of a constant and log scatters, less a multiple of the log total weight, for a precision."""
     signed = _LAYOUTS[dtype][1]
@@ -105,43 +118,41 @@ def _log_products(dtype):
         product, weight = np.empty((TILE, WIDTH), dtype), np.empty((TILE, WIDTH), dtype)
         exponent = np.empty((TILE, WIDTH), signed)
         total, total_exponent = np.empty(WIDTH), np.empty(WIDTH, np.int64)
-        for top in range(0, n.shape[0], TILE):
-            height = min(TILE, n.shape[0] - top)
-            for start in range(0, m, WIDTH):
-                width = min(WIDTH, m - start)
-                stop = start + width
-                for r in range(height):
-                    for j in range(width):
-                        other = n_right[start + j]
-                        weight[r, j] = n[top + r] * other / (n[top + r] + other)
-                        product[r, j] = 1
-                        exponent[r, j] = 0
-                for k0 in range(0, d, step):
-                    for r in range(0, height, ROWS):
-                        i = top + r
-                        p0, p1, p2, p3 = product[r], product[r + 1], product[r + 2], product[r + 3]
-                        w0, w1, w2, w3 = weight[r], weight[r + 1], weight[r + 2], weight[r + 3]
-                        for k in range(k0, k0 + step, 2):
-                            mu_a, mu_b = mu_right[k, start:stop], mu_right[k + 1, start:stop]
-                            sc_a, sc_b = scatter_right[k, start:stop], scatter_right[k + 1, start:stop]
-                            m0a, m1a, m2a, m3a = mu[i, k], mu[i + 1, k], mu[i + 2, k], mu[i + 3, k]
-                            m0b, m1b, m2b, m3b = mu[i, k + 1], mu[i + 1, k + 1], mu[i + 2, k + 1], mu[i + 3, k + 1]
-                            s0a, s1a, s2a, s3a = scatter[i, k], scatter[i + 1, k], scatter[i + 2, k], scatter[i + 3, k]
-                            s0b, s1b = scatter[i, k + 1], scatter[i + 1, k + 1]
-                            s2b, s3b = scatter[i + 2, k + 1], scatter[i + 3, k + 1]
-                            for j in range(width):
-                                x, y, u, v = mu_a[j], mu_b[j], sc_a[j], sc_b[j]
-                                p0[j] *= (u + s0a + w0[j] * (x - m0a) ** 2) * (v + s0b + w0[j] * (y - m0b) ** 2)
-                                p1[j] *= (u + s1a + w1[j] * (x - m1a) ** 2) * (v + s1b + w1[j] * (y - m1b) ** 2)
-                                p2[j] *= (u + s2a + w2[j] * (x - m2a) ** 2) * (v + s2b + w2[j] * (y - m2b) ** 2)
-                                p3[j] *= (u + s3a + w3[j] * (x - m3a) ** 2) * (v + s3b + w3[j] * (y - m3b) ** 2)
-                        for q in range(r, r + ROWS):
-                            take_exponents(product[q, :width], exponent[q])
-                for r in range(height):
-                    row = out[top + r, start:stop]
-                    row[:] = constant
-                    add_logarithms(product[r], exponent[r], 1.0, row)
-                    _subtract_log_total(n[top + r], n_right[start:stop], times, total[:width], total_exponent, row)
+        for tile in _tiles(n.shape[0], m, TILE):
+            top, height, start, width = tile[0], tile[1], tile[2], tile[3]
+            stop = start + width
+            for r in range(height):
+                for j in range(width):
+                    other = n_right[start + j]
+                    weight[r, j] = n[top + r] * other / (n[top + r] + other)
+                    product[r, j] = 1
+                    exponent[r, j] = 0
+            for k0 in range(0, d, step):
+                for r in range(0, height, ROWS):
+                    i = top + r
+                    p0, p1, p2, p3 = product[r], product[r + 1], product[r + 2], product[r + 3]
+                    w0, w1, w2, w3 = weight[r], weight[r + 1], weight[r + 2], weight[r + 3]
+                    for k in range(k0, k0 + step, 2):
+                        mu_a, mu_b = mu_right[k, start:stop], mu_right[k + 1, start:stop]
+                        sc_a, sc_b = scatter_right[k, start:stop], scatter_right[k + 1, start:stop]
+                        m0a, m1a, m2a, m3a = mu[i, k], mu[i + 1, k], mu[i + 2, k], mu[i + 3, k]
+                        m0b, m1b, m2b, m3b = mu[i, k + 1], mu[i + 1, k + 1], mu[i + 2, k + 1], mu[i + 3, k + 1]
+                        s0a, s1a, s2a, s3a = scatter[i, k], scatter[i + 1, k], scatter[i + 2, k], scatter[i + 3, k]
+                        s0b, s1b = scatter[i, k + 1], scatter[i + 1, k + 1]
+                        s2b, s3b = scatter[i + 2, k + 1], scatter[i + 3, k + 1]
+                        for j in range(width):
+                            x, y, u, v = mu_a[j], mu_b[j], sc_a[j], sc_b[j]
+                            p0[j] *= (u + s0a + w0[j] * (x - m0a) ** 2) * (v + s0b + w0[j] * (y - m0b) ** 2)
+                            p1[j] *= (u + s1a + w1[j] * (x - m1a) ** 2) * (v + s1b + w1[j] * (y - m1b) ** 2)
+                            p2[j] *= (u + s2a + w2[j] * (x - m2a) ** 2) * (v + s2b + w2[j] * (y - m2b) ** 2)
+                            p3[j] *= (u + s3a + w3[j] * (x - m3a) ** 2) * (v + s3b + w3[j] * (y - m3b) ** 2)
+                    for q in range(r, r + ROWS):
+                        take_exponents(product[q, :width], exponent[q])
+            for r in range(height):
+                row = out[top + r, start:stop]
+                row[:] = constant
+                add_logarithms(product[r], exponent[r], 1.0, row)
+                _subtract_log_total(n[top + r], n_right[start:stop], times, total[:width], total_exponent, row)
 
     return kernel
 
@@ -156,45 +167,43 @@ def log_products_and_kurtosis(
     """
     d, m = mu_right.shape
     state, exponent = np.empty((_NARROW_TILE, 8, WIDTH)), np.empty((_NARROW_TILE, WIDTH), np.int64)
-    for top in range(0, n.shape[0], _NARROW_TILE):
-        height = min(_NARROW_TILE, n.shape[0] - top)
-        for start in range(0, m, WIDTH):
-            width = min(WIDTH, m - start)
-            stop = start + width
+    for tile in _tiles(n.shape[0], m, _NARROW_TILE):
+        top, height, start, width = tile[0], tile[1], tile[2], tile[3]
+        stop = start + width
+        for r in range(height):
+            for j in range(width):
+                a = n[top + r] / (n[top + r] + n_right[start + j])
+                b = 1 - a
+                w = a * n_right[start + j]
+                state[r, 0, j], state[r, 1, j], exponent[r, j] = 1, 0, 0
+                state[r, 2, j], state[r, 3, j] = w, w * (1 - 3 * a * b)
+                state[r, 4, j], state[r, 5, j], state[r, 6, j], state[r, 7, j] = 6 * a * a, 6 * b * b, 4 * a, 4 * b
+        for k0 in range(0, d, step):
             for r in range(height):
-                for j in range(width):
-                    a = n[top + r] / (n[top + r] + n_right[start + j])
-                    b = 1 - a
-                    w = a * n_right[start + j]
-                    state[r, 0, j], state[r, 1, j], exponent[r, j] = 1, 0, 0
-                    state[r, 2, j], state[r, 3, j] = w, w * (1 - 3 * a * b)
-                    state[r, 4, j], state[r, 5, j], state[r, 6, j], state[r, 7, j] = 6 * a * a, 6 * b * b, 4 * a, 4 * b
-            for k0 in range(0, d, step):
-                for r in range(height):
-                    product, total, weight, quartic = state[r, 0], state[r, 1], state[r, 2], state[r, 3]
-                    square_a, square_b, cross_a, cross_b = state[r, 4], state[r, 5], state[r, 6], state[r, 7]
-                    for k in range(k0, k0 + step):
-                        mean, c2 = mu_right[k, start:stop], m2_right[k, start:stop]
-                        c3, c4 = m3_right[k, start:stop], m4_right[k, start:stop]
-                        centre, b2, b3, b4 = mu[top + r, k], m2[top + r, k], m3[top + r, k], m4[top + r, k]
-                        for j in range(width):
-                            e = mean[j] - centre
-                            e2 = e * e
-                            scatter = c2[j] + b2 + weight[j] * e2
-                            fourth = c4[j] + b4 + e2 * (quartic[j] * e2 + square_a[j] * c2[j] + square_b[j] * b2)
-                            fourth += e * (cross_a[j] * c3[j] - cross_b[j] * b3)
-                            inverse = 1 / scatter
-                            product[j] *= scatter
-                            total[j] += fourth * inverse * inverse
-                    take_exponents(product[:width], exponent[r])
-            for r in range(height):
-                row = out[top + r, start:stop]
-                row[:] = constant
-                add_logarithms(state[r, 0], exponent[r], 1.0, row)
-                for j in range(width):
-                    kurtosis[top + r, start + j] = state[r, 1, j] * (n[top + r] + n_right[start + j])
-                    exponent[r, j] = 0
-                _subtract_log_total(n[top + r], n_right[start:stop], times, state[r, 2, :width], exponent[r], row)
+                product, total, weight, quartic = state[r, 0], state[r, 1], state[r, 2], state[r, 3]
+                square_a, square_b, cross_a, cross_b = state[r, 4], state[r, 5], state[r, 6], state[r, 7]
+                for k in range(k0, k0 + step):
+                    mean, c2 = mu_right[k, start:stop], m2_right[k, start:stop]
+                    c3, c4 = m3_right[k, start:stop], m4_right[k, start:stop]
+                    centre, b2, b3, b4 = mu[top + r, k], m2[top + r, k], m3[top + r, k], m4[top + r, k]
+                    for j in range(width):
+                        e = mean[j] - centre
+                        e2 = e * e
+                        scatter = c2[j] + b2 + weight[j] * e2
+                        fourth = c4[j] + b4 + e2 * (quartic[j] * e2 + square_a[j] * c2[j] + square_b[j] * b2)
+                        fourth += e * (cross_a[j] * c3[j] - cross_b[j] * b3)
+                        inverse = 1 / scatter
+                        product[j] *= scatter
+                        total[j] += fourth * inverse * inverse
+                take_exponents(product[:width], exponent[r])
+        for r in range(height):
+            row = out[top + r, start:stop]
+            row[:] = constant
+            add_logarithms(state[r, 0], exponent[r], 1.0, row)
+            for j in range(width):
+                kurtosis[top + r, start + j] = state[r, 1, j] * (n[top + r] + n_right[start + j])
+                exponent[r, j] = 0
+            _subtract_log_total(n[top + r], n_right[start:stop], times, state[r, 2, :width], exponent[r], row)
 
 
 @_compile
