@@ -279,3 +279,80 @@ def test_pickles_hold_the_rows_in_use():
     dumped = pickle.dumps(groups)
     assert len(dumped) < 2000
     same(pickle.loads(dumped), list(groups))
+
+
+# Labels -------------------------------------------------------------------------------------------------------------
+
+LABELS = [["a", "b", "c"], ["d"], ["e", "f"]]
+
+
+def labelled_table():
+    """The same groups on a shared table, with a row that nobody uses."""
+    shared = table_groups()
+    return Groups(shared.vectors, shared.offsets, indices=shared.indices, labels=list("abcdef"))
+
+
+labelled = pytest.mark.parametrize(
+    "groups", [Groups.from_list(ARRAYS, labels=LABELS), labelled_table()], ids=["packed", "table"]
+)
+
+
+def labels_of(groups):
+    return [part.tolist() for part in groups.split(groups.labels)]
+
+
+@labelled
+@pytest.mark.parametrize(
+    "key", [slice(1, 3), slice(None, None, -1), slice(5, 9), [2, 0, 0], [False, True, True]], ids=str
+)
+def test_labels_travel_through_indexing(groups, key):
+    picked = groups[key]
+    assert labels_of(picked) == [LABELS[i] for i in np.arange(3)[key]]
+    assert "labelled" in repr(picked)
+
+
+@labelled
+def test_labels_travel_through_everything_else(groups):
+    first, second = train_test_split(groups, random_state=0, test_size=1)
+    assert sorted(labels_of(first) + labels_of(second)) == sorted(LABELS)
+    assert labels_of(pickle.loads(pickle.dumps(groups[[2, 0]]))) == [LABELS[2], LABELS[0]]
+    assert labels_of(Groups.concatenate([groups[1:], groups[:1]])) == [*LABELS[1:], LABELS[0]]
+    assert labels_of(Groups.concatenate([groups[:1], labelled_table()])) == [LABELS[0], *LABELS]
+    assert labels_of(groups.with_unit_totals()) == LABELS
+    assert groups.without_labels().labels is None
+    assert labels_of(groups.united(np.array([1, 0, 1]), 2)) == [["d"], ["a", "b", "c", "e", "f"]]
+    pieces = [(owners, labels_of(piece)) for owners, piece in groups.pieces(2)]
+    assert pieces == [(slice(0, 1), [["a", "b"]]), (slice(0, 2), [["c"], ["d"]]), (slice(2, 3), [["e", "f"]])]
+
+
+def test_labels_beside_none():
+    """Vectors that have no label are labelled None beside those that have one."""
+    joined = Groups.concatenate([Groups.from_list(ARRAYS[:1], labels=LABELS[:1]), Groups.from_list(ARRAYS[1:])])
+    assert labels_of(joined) == [["a", "b", "c"], [None], [None, None]]
+    weighted = Groups(np.eye(3), [0, 2, 3], weights=[1, 0, 2], labels=["x", "y", "z"])
+    assert labels_of(weighted.without_weightless()) == [["x"], ["z"]]
+
+
+def test_one_vector_with_two_labels():
+    """A row of a shared table may stand for different things."""
+    groups = Groups(np.eye(2), [0, 2, 4], indices=[0, 1, 0, 1], labels=["one", "two", "uno", "due"])
+    assert labels_of(groups) == [["one", "two"], ["uno", "due"]]
+    same(groups, [np.eye(2), np.eye(2)])
+
+
+def test_wrong_labels_get_a_sentence():
+    with pytest.raises(ValueError, match="one label per vector, 2 in all, got 3"):
+        Groups(np.eye(2), [0, 2], labels=["a", "b", "c"])
+    with pytest.raises(TypeError, match="labels must be a list with one label per vector, got a string"):
+        Groups(np.eye(2), [0, 2], labels="ab")
+    with pytest.raises(ValueError, match=r"Group 0 has 3 vectors but labels of shape \(1,\)"):
+        Groups.from_list(ARRAYS, labels=[["a"], ["d"], ["e", "f"]])
+    with pytest.raises(ValueError, match="labels must hold one array per group: got 1 for 3 groups"):
+        Groups.from_list(ARRAYS, labels=[["a"]])
+
+
+def test_a_million_words_share_the_labels_of_their_table():
+    table, names = np.eye(4), np.array(["a", "b", "c", "d"], dtype=object)
+    groups = Groups.from_table(table, np.array([0, 3, 5]), np.array([3, 0, 0, 1, 2]), None, names)
+    assert labels_of(groups[[1, 0]]) == [["b", "c"], ["d", "a", "a"]]
+    assert groups[1:]._names is names
