@@ -20,7 +20,7 @@ from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.learnt import Learnt
-from sklearn_mcsg.engine.outputs import DISTANCES, OUTPUTS
+from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
@@ -134,7 +134,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         **ModelComparisonSimilarity._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions({"pooled", "average"})],
-        "output": [StrOptions(set(DISTANCES))],
+        "output": [StrOptions({name for name, output in OUTPUTS.items() if not output.higher_is_nearer})],
         "observations": [StrOptions({"vectors", "groups"})],
     }
 

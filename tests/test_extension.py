@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,6 +153,51 @@ def test_a_class_may_not_pass_for_one_of_the_package(positive, tmp_path):
     GroupNeighbors(ModelComparisonSimilarity("diag", sklearn_mcsg.AIC(), output="distance")).fit(positive).save(
         tmp_path / "index"
     )
+
+
+REGISTERED = """
+import numpy as np
+from sklearn_mcsg.engine.outputs import OUTPUTS, Output
+
+OUTPUTS["root"] = Output("root", lambda *pair: np.sqrt(OUTPUTS["distance"].compute(*pair)), "root of the distance")
+
+from conftest import Exponential
+from sklearn_mcsg.likelihoods import LIKELIHOODS
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+
+class AICc(Criterion):
+    def penalty(self, fit):
+        return fit.n_parameters + 12 / (fit.n + 4)
+
+LIKELIHOODS["exponential"], CRITERIA["aicc"] = Exponential, AICc
+
+from sklearn_mcsg import GroupNeighbors, ModelComparisonClustering, ModelComparisonSimilarity
+from sklearn_mcsg.cli import main
+
+X = np.random.default_rng(0).exponential(size=(20, 6, 3))
+model = ModelComparisonSimilarity("exponential", "aicc", output="root").fit(X)
+np.testing.assert_allclose(model.transform(X) ** 2, model.pairwise(X, output="distance"), atol=1e-9)
+assert model.calibrate().p_value(X, X).max() < 0.1
+index = GroupNeighbors(model, n_neighbors=2).fit(X)
+assert (index.kneighbors()[0] > 0).all()
+params = dict(prior_strength=0, n_clusters=2, linkage="average", output="root")
+assert ModelComparisonClustering("exponential", "aicc", **params).fit(X).n_clusters_ == 2
+assert ModelComparisonClustering("exponential", "aicc", prior_strength=0).fit(X).evidence_.shape == (20,)
+try:
+    main(["evaluate", "--help"])
+except SystemExit:
+    pass
+"""
+
+
+def test_an_entry_in_a_registry_is_all_that_a_new_one_needs():
+    """A likelihood, a criterion and an output are known by name everywhere, the command included."""
+    folder = Path(__file__).parent
+    command = [sys.executable, "-W", "ignore", "-c", REGISTERED]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    assert result.returncode == 0, result.stderr
+    for name in ("exponential", "aicc", "root"):
+        assert f", {name}" in " ".join(result.stdout.split())
 
 
 # Similarity ---------------------------------------------------------------------------------------------------------

@@ -109,4 +109,3 @@ OUTPUTS = {
         ),
     )
 }
-DISTANCES = [name for name, output in OUTPUTS.items() if not output.higher_is_nearer]
