@@ -135,7 +135,7 @@ def evidence_figure(curves, k, title, path):
         axes.axvline(k, color="k", ls="--", lw=1, label=f"labels: {k} classes")
         axes.set_yscale("function", functions=(lambda y: np.sqrt(np.maximum(y, 0)), np.square))  # shows the minimum
         axes.set_ylim(bottom=0)
-        axes.set(xscale="log", xlabel="clusters", ylabel="criterion above its minimum", title=name.replace("`", ""))
+        axes.set(xscale="log", xlabel="clusters", ylabel="criterion above its minimum", title=name.split(",")[0])
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, fontsize=9)
     figure.suptitle(title)

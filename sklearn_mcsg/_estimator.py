@@ -89,7 +89,7 @@ class ComparesGroups(Protocol):
         """Turn queries into `Groups`, or raise an error."""
 
     def compare_with_fitted(self, groups: Groups) -> np.ndarray:
-        """Compare groups with all fitted ones: shape (n_groups, n_groups_)."""
+        """Compare groups with all fitted ones: one row per group, one column per fitted group."""
 
     def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
         """Compare each group with its own candidates among the fitted ones: the shape of `candidates`."""

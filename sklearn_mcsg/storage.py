@@ -35,6 +35,10 @@ _REGISTERED: dict[str, type] = {}
 _ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
 
 
+class UnregisteredError(ValueError):
+    """A saved index holds a class that is not known."""
+
+
 def register(cls: type) -> type:
     """Let instances of a class be saved with an index, under the class's name.
 
@@ -140,16 +144,18 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
             raise ValueError(f"version {version}")
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
-    if version > _VERSION:
+    if version != _VERSION:
+        age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "make the index again")
         raise ValueError(
-            f"{path} was saved by a newer version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
-            f"upgrade to open it."
+            f"{path} was saved by {age} version of sklearn_mcsg (format {version}, this one reads {_VERSION}): {remedy}."
         )
     try:
         arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
         estimator = decode(content["object"], arrays)
         if isinstance(estimator, expected):
             estimator.check_restored()
+    except UnregisteredError as error:
+        raise ValueError(f"{path} {error}") from error
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
     if not isinstance(estimator, expected):
@@ -229,7 +235,9 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
     parts.pop("memory", None)  # of a pipeline: a cache on disk is not ours to trust
     cls = _class_of(value["class"])
     if cls is None:
-        raise ValueError(f"it holds a {value['class']}, which is not registered: import the module that defines it")
+        raise UnregisteredError(
+            f"holds a {value['class']}, which is not registered: import the module that defines it, then load again."
+        )
     decoded = cls(**parts)
     if state:
         decoded.restore_state(state)

@@ -249,6 +249,7 @@ DAMAGE = {
     "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
     "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or not a saved index"),
     "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
+    "older version": (lambda p: change(p, version=1), "older version.*format 1, .*make the index again"),
     "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
     "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
     "not fitted": (
@@ -282,14 +283,16 @@ def test_what_cannot_be_saved_or_loaded(tmp_path, make_groups):
         with pytest.raises(ValueError, match="exists and is not a saved index"):
             index.save(tmp_path / taken)
     assert (tmp_path / "file").read_text() == "mine"
-
-    class Own(DiagonalGaussian):
-        """Not ours to make again."""
-
-    index = GroupNeighbors(ModelComparisonSimilarity(Own(), output="distance")).fit(make_groups())
-    with pytest.raises(TypeError, match=r"not Own\(\)"):
+    drawn = ModelComparisonSimilarity(output="distance", random_state=np.random.RandomState(0))
+    index = GroupNeighbors(drawn).fit(make_groups())
+    with pytest.raises(TypeError, match="cannot hold a RandomState.*random_state as an integer"):
         index.save(tmp_path / "own")
     assert not (tmp_path / "own").exists()
+    words = {f"word{i}": [1.0 * i, 1.0] for i in range(2000)}
+    index = text_index(words, weighting=None).fit(["word1 word2", "word3"])
+    with pytest.raises(TypeError, match="by name or path") as error:
+        index.save(tmp_path / "own")
+    assert len(str(error.value)) < 400, "the message does not print the vectors"
 
 
 def test_errors(make_groups):
