@@ -7,6 +7,7 @@ from . import (
     criteria,
     datasets,
     duplicates,
+    embedding,
     engine,
     explanation,
     groups,
@@ -27,6 +28,8 @@ from .baselines import SIF, MeanVector, WordMoversDistance
 from .clustering import ModelComparisonClustering, choose_n_clusters
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .duplicates import find_duplicates
+from .embedded import EmbeddedGroups
+from .embedding import GroupEmbedding
 from .explanation import Explanation, explain_texts
 from .groups import Groups
 from .likelihoods import (
@@ -40,6 +43,7 @@ from .likelihoods import (
     VonMisesFisher,
 )
 from .neighbors import GroupNeighbors
+from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report
@@ -47,6 +51,7 @@ from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
     load_word_vectors,
+    make_text_embedding,
     make_text_similarity,
     summarize_clusters,
     update_index,
@@ -63,10 +68,12 @@ __all__ = [
     "ComparesGroups",
     "Criterion",
     "DiagonalGaussian",
+    "EmbeddedGroups",
     "EmbeddingVectorizer",
     "Explanation",
     "Fit",
     "FullGaussian",
+    "GroupEmbedding",
     "GroupNeighbors",
     "GroupSimilarity",
     "Groups",
@@ -76,6 +83,7 @@ __all__ = [
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
+    "PairExplanation",
     "PairSimilarity",
     "SphericalGaussian",
     "Statistics",
@@ -92,6 +100,7 @@ __all__ = [
     "criteria",
     "datasets",
     "duplicates",
+    "embedding",
     "engine",
     "explain_texts",
     "explanation",
@@ -99,6 +108,7 @@ __all__ = [
     "groups",
     "likelihoods",
     "load_word_vectors",
+    "make_text_embedding",
     "make_text_similarity",
     "model_comparison_similarity",
     "neighbors",

@@ -10,11 +10,11 @@ from scipy import sparse
 
 
 def check_group(array: Any, i: int | str) -> np.ndarray:
-    """One group as a 2-d array of numbers."""
+    """Check one group and return it as a 2-d array of numbers."""
     if isinstance(array, str | bytes):
         raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")
     if sparse.issparse(array):
-        raise TypeError(f"Group {i} is a sparse matrix; vectors are dense: pass its toarray().")
+        raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
@@ -26,13 +26,13 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
     if array.ndim != 2:
         raise ValueError(
             f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). "
-            f"A single vector x is the group x.reshape(1, -1); single vectors alone form a 2-d array X."
+            f"Pass a single vector x as x.reshape(1, -1), or groups of one vector each as a 2-d array X."
         )
     return check_numeric(array, f"group {i}")
 
 
 def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
-    """Real numbers, in whatever precision they came."""
+    """Check that an array holds real numbers, and keep its precision."""
     if array.dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts as features."
@@ -48,7 +48,7 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def check_indices(indices: Any, n_vectors: int) -> np.ndarray:
-    """Rows of a table."""
+    """Check indices of rows of a table."""
     indices = np.asarray(indices)
     if indices.size == 0:
         indices = indices.astype(np.intp)
@@ -62,7 +62,7 @@ def check_indices(indices: Any, n_vectors: int) -> np.ndarray:
 
 
 def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
-    """Rising positions from 0 to the number of rows."""
+    """Check that offsets rise from 0 to the number of rows."""
     offsets = np.asarray(offsets)
     if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
         raise ValueError(f"offsets must be a 1-d array of integers starting with 0, got {offsets!r}.")
@@ -70,13 +70,13 @@ def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
     if offsets[0] != 0 or offsets[-1] != n_rows or (np.diff(offsets) < 0).any():
         raise ValueError(
             f"offsets must rise from 0 to the number of rows, {n_rows}, got {offsets[0]} to {offsets[-1]}"
-            f"{' with a fall between' if (np.diff(offsets) < 0).any() else ''}."
+            f"{' with a decrease in between' if (np.diff(offsets) < 0).any() else ''}."
         )
     return offsets
 
 
 def check_weights(weights: Any, offsets: np.ndarray) -> np.ndarray:
-    """One finite, non-negative weight for each row."""
+    """Check that there is one finite, non-negative weight for each row."""
     weights = check_numeric(np.asarray(weights), "weights").astype(np.float64, copy=False)
     if weights.shape != (offsets[-1],):
         raise ValueError(f"weights must hold one number per vector, shape ({offsets[-1]},), got shape {weights.shape}.")
@@ -89,7 +89,7 @@ def check_weights(weights: Any, offsets: np.ndarray) -> np.ndarray:
 
 
 def check_labels(labels: Any, n_rows: int) -> np.ndarray:
-    """One label for each row, as an array of objects."""
+    """Check that there is one label for each row, and return them as an array of objects."""
     if isinstance(labels, str | bytes):
         raise TypeError("labels must be a list with one label per vector, got a string.")
     given = list(labels)
@@ -107,7 +107,7 @@ def check_number(value: Any, name: str) -> None:
 
 
 def check_positive_integer(value: Any, name: str) -> None:
-    """Raise unless a value is an integer from 1 on."""
+    """Raise unless a value is a positive integer."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}.")
 
@@ -137,7 +137,7 @@ def check_same_length(left: Any, right: Any) -> None:
 
 
 def check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
-    """Raise unless an array can take a matrix of a shape and precision."""
+    """Raise unless an array is writeable and has a given shape and dtype."""
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
         got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
         state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""

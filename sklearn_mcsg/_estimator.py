@@ -1,4 +1,4 @@
-"""What every estimator over groups shares, and the protocol of those that compare groups."""
+"""The base class of estimators of groups, and the protocol of estimators that compare groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn_mcsg.groups import Groups
 
 
 class GroupsEstimator(BaseEstimator):
-    """An estimator whose samples are groups: how they are validated."""
+    """An estimator whose samples are groups, with their validation."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -26,7 +26,7 @@ class GroupsEstimator(BaseEstimator):
         return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
 
     def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
-        """Validate groups, and their features against the fitted ones; names, if any, before values."""
+        """Validate groups, and check their features against the fitted ones; names, if any, before values."""
         named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
         if named:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -51,7 +51,7 @@ class GroupsEstimator(BaseEstimator):
             self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
 
     def _with_index(self, X: Any, matrix: np.ndarray) -> Any:
-        """A matrix with the row labels of the frame that groups come from, if frames are asked for."""
+        """A matrix with the row labels of the data frame that the groups come from, if pandas output is set."""
         if not isinstance(X, Groups) or X.index is None:
             return matrix
         if get_output_config("transform", self)["dense"] != "pandas":
@@ -63,7 +63,7 @@ class GroupsEstimator(BaseEstimator):
 
 @runtime_checkable
 class ComparesGroups(Protocol):
-    """What `GroupNeighbors` and `find_duplicates` ask of a similarity; every `GroupSimilarity` has it.
+    """Protocol of similarities for `GroupNeighbors` and `find_duplicates`; `GroupSimilarity` implements it.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ComparesGroups(Protocol):
         """Append groups to the fitted ones."""
 
     def keep_fitted(self, kept: np.ndarray) -> Any:
-        """Forget all fitted groups but some."""
+        """Keep only some of the fitted groups."""
 
     def validate(self, X: Any) -> Groups:
         """Turn queries into `Groups`, or raise an error."""
@@ -92,14 +92,23 @@ class ComparesGroups(Protocol):
         """Compare groups with all fitted ones: one row per group, one column per fitted group."""
 
     def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
-        """Compare each group with its own candidates among the fitted ones: the shape of `candidates`."""
+        """Compare each group with its own candidates among the fitted groups: one value per candidate."""
 
     def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
-        """Compare some of the fitted groups with others of them, or with all: shape (n_rows, n_columns)."""
+        """Compare fitted groups with other fitted groups, or with all: shape (n_rows, n_columns)."""
+
+
+def with_similarity(estimator: Any) -> Any:
+    """An estimator whose last step compares groups, in place of one that embeds them."""
+    before, last = split_pipeline(estimator)
+    if not hasattr(last, "as_similarity"):
+        return estimator
+    similarity = last.as_similarity()
+    return similarity if before is None else Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], similarity)])
 
 
 def split_pipeline(estimator: Any) -> tuple[Any, Any]:
-    """What comes before the last step of a pipeline, if anything does, and the last step."""
+    """The steps of a pipeline before the last one, or None, and the last step."""
     if not isinstance(estimator, Pipeline):
         return None, estimator
     before = estimator[:-1] if len(estimator) > 1 else None

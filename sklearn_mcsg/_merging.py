@@ -1,9 +1,9 @@
-"""Clusters that merge: statistics, criteria and most similar partners as pairs of clusters become one.
+"""Merging of clusters: statistics, criteria and most similar partners, updated after every merge.
 
-A merged cluster is fitted again, so its similarity to the others is exactly that of their unions. It is not bounded by
-the similarities of its parts, so reciprocal nearest neighbours cannot be merged out of order. The generic algorithm of
-Muellner (2011) applies: every cluster keeps its best partner, a merge costs one row of new comparisons, and a cluster
-that has lost its partner looks for another only when its old similarity, an upper bound, is the largest of all.
+A merged cluster is fitted again, so its similarities to other clusters are exact. They are not bounded by the
+similarities of its parts, so reciprocal nearest neighbours must not be merged out of order. The generic algorithm of
+Muellner (2011) applies: every cluster keeps its best partner, and a merge costs one row of new comparisons. A cluster
+that has lost its partner searches for a new one only when its old similarity, an upper bound, is the largest of all.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit
 
 _SIMILARITY = OUTPUTS["similarity"]
-_CHUNK_BYTES = 2**26  # of the matrix of all pairs at a time
-_SEARCHES = 16  # clusters that look for a partner at once: preparing the other side costs more than the rows
-_FREE_SEARCHES = 3  # beside a merged cluster: compiled code computes four rows at a time
-_KEPT = 0.9  # share of living slots, below which the others are dropped
+_CHUNK_BYTES = 2**26  # size of a block of the matrix of all pairs
+_SEARCHES = 16  # clusters that search for a partner at once: preparing the other side costs more than extra rows
+_FREE_SEARCHES = 3  # searches at no extra cost after a merge: compiled code computes four rows at a time
+_KEPT = 0.9  # empty slots are dropped when the share of used slots falls below this
 
 
 def pseudo_likelihood(comparison: Comparison) -> float:
@@ -38,9 +38,9 @@ def pseudo_likelihood(comparison: Comparison) -> float:
 
 
 def prepare_clusters(comparison: Comparison, statistics: Any) -> Prepared:
-    """Clusters to be compared with others by `Comparison.all_pairs`, as the right side.
+    """Prepare clusters as the right side of `Comparison.all_pairs`.
 
-    Each model has the pseudo-vectors of a prior once: those of a pair's union come with the left side. Their own
+    Each model contains the pseudo-vectors once; in a union of two clusters they come from the left side. Their own
     likelihood is not evidence and is subtracted; otherwise similarities would depend on the unit of the vectors.
     """
     information = comparison.prepare(statistics, _SIMILARITY).information + pseudo_likelihood(comparison)
@@ -48,7 +48,7 @@ def prepare_clusters(comparison: Comparison, statistics: Any) -> Prepared:
 
 
 class Clusters:
-    """Clusters in slots; a merged one takes the slot of its first part.
+    """Clusters in slots; a merged cluster takes the slot of its first part.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Clusters:
         self.keeps_vectors = any(isinstance(value, tuple | Groups) and len(value) > 0 for value in values)
 
     def unite(self, i: int, j: int) -> float:
-        """Merge the cluster in slot `j` into that in slot `i`, and return their similarity."""
+        """Merge the cluster in slot `j` into the cluster in slot `i`, and return their similarity."""
         statistics, information = self.prepared.statistics, self.prepared.information
         if self.keeps_vectors:
             members = self.groups[(self.owner == i) | (self.owner == j)]
@@ -94,13 +94,13 @@ class MergingClusters(Clusters):
     alive : ndarray of bool
         The slots that hold a cluster.
     partner : ndarray of int
-        The most similar cluster of each.
+        The slot of the most similar cluster.
     value : ndarray
-        The similarity to it; where that cluster is gone, no less than the similarity to any other.
+        The similarity to the partner; if the partner is gone, an upper bound on the similarity to any cluster.
     orphaned : ndarray of bool
-        Where it is gone.
+        Whether the partner is gone.
     nodes : ndarray of int
-        The node of the tree that each cluster is.
+        The tree node of each cluster.
     """
 
     def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
@@ -115,7 +115,7 @@ class MergingClusters(Clusters):
             self._choose(np.arange(n)[batch], rows)
 
     def most_similar(self) -> tuple[int, int]:
-        """The slots of the two most similar clusters, the first ones among equals."""
+        """The slots of the two most similar clusters, the first pair among ties."""
         while self.orphaned[i := int(np.argmax(self.value))]:
             searching = self._searching()[:_SEARCHES]
             self._choose(searching, self._compare(searching))
@@ -123,7 +123,7 @@ class MergingClusters(Clusters):
         return min(i, j), max(i, j)
 
     def merge(self, i: int, j: int) -> float:
-        """Merge slot `j` into slot `i`, bring all partners up to date, and return the similarity of the two."""
+        """Merge slot `j` into slot `i`, update all partners, and return the similarity of the two."""
         gain = self.unite(i, j)
         if self.keeps_vectors:
             statistics = self.comparison.statistics(self.groups.united(self.owner, len(self.alive)))
@@ -143,13 +143,13 @@ class MergingClusters(Clusters):
         return gain
 
     def _searching(self) -> np.ndarray:
-        """The clusters without partner that may be the most similar to another, the likely ones first."""
+        """Clusters without a partner that may be part of the most similar pair, the likeliest first."""
         least = self.value[~self.orphaned].max(initial=-np.inf)
         slots = np.flatnonzero(self.orphaned & (self.value >= least))
         return slots[np.argsort(-self.value[slots], kind="stable")]
 
     def _choose(self, slots: np.ndarray, similarities: np.ndarray) -> None:
-        """Find the partners of some clusters in the rows of their similarities."""
+        """Set the partners of some clusters from the rows of their similarities."""
         rows = np.arange(len(slots))
         similarities[rows, slots] = -np.inf
         self.partner[slots] = similarities.argmax(axis=1)
@@ -157,7 +157,7 @@ class MergingClusters(Clusters):
         self.orphaned[slots] = False
 
     def _compare(self, slots: np.ndarray) -> np.ndarray:
-        """Similarities of some clusters to those in all slots; minus infinity to empty slots."""
+        """Similarities of some clusters to the clusters in all slots; minus infinity for empty slots."""
         statistics = self.comparison.with_pseudo(self.prepared.statistics[slots])
         left = Prepared(statistics, statistics.n, self.prepared.information[slots] - self.pseudo_likelihood)
         try:
@@ -182,9 +182,9 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[
     Returns
     -------
     children : ndarray of shape (n_groups - 1, 2)
-        The nodes merged: below `n_groups` a group, from there on the cluster of the merge ``node - n_groups``.
+        The two nodes of each merge: a group if below `n_groups`, otherwise the cluster of merge ``node - n_groups``.
     similarities : ndarray of shape (n_groups - 1,)
-        The similarity of the two.
+        The similarity of the two nodes.
     """
     n = len(groups)
     children, similarities = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)

@@ -1,4 +1,4 @@
-"""The one door: whatever the user passes becomes `Groups` here, and nowhere else."""
+"""Input validation: the only place where user input becomes `Groups`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def validate_groups(X: Any, *, allow_empty: bool = False, name: str = "X") -> Gr
     allow_empty : bool, default=False
         Whether groups without vectors, or whose weights sum to 0, are accepted.
     name : str, default="X"
-        What errors call the input.
+        Name of the input in error messages.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def validate_group(x: Any, *, allow_empty: bool = False, name: str = "x") -> Gro
     allow_empty : bool, default=False
         Whether a group without vectors, or whose weights sum to 0, is accepted.
     name : str, default="x"
-        What errors call the input.
+        Name of the input in error messages.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def _to_groups(X: Any) -> Groups:
 
 
 def _from_arrow(column: Any) -> Groups:
-    """Pack an Arrow column of lists of vectors; its buffers are used as they are."""
+    """Pack an Arrow column of lists of vectors, without copying its buffers if possible."""
     if hasattr(column, "combine_chunks"):
         column = column.combine_chunks()
     try:
@@ -162,7 +162,7 @@ def _check_filled(groups: Groups) -> None:
 
 
 def _check_finite(groups: Groups, name: str) -> None:
-    """Raise naming the first group with a NaN or an infinity, reading the table or the rows, whichever is shorter."""
+    """Raise an error that names the first group with NaN or infinity; scan table or rows, whichever is shorter."""
     if groups.vectors.dtype.kind != "f":
         return
     whole_table = groups.indices is None or len(groups.vectors) <= len(groups.indices)

@@ -1,10 +1,10 @@
-"""The template of everything that compares groups; it fulfils the protocol `ComparesGroups`."""
+"""`GroupSimilarity`: the base class of estimators that compare groups, with the protocol `ComparesGroups`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_out, check_same_length, check_same_width
 from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg.calibration import CalibrationMixin
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.groups import Groups
@@ -25,30 +26,31 @@ __all__ = ["GroupSimilarity"]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What an estimator keeps of a corpus."""
+    """State that an estimator keeps after `fit`."""
 
-    summaries: Any  # what is kept of the groups
+    summaries: Any  # the groups, as returned by `summarize`
     dtype: np.dtype  # precision of results
-    learnt: Any  # what was learnt from all groups
+    learnt: Any  # as returned by `learn`
     prepared: Any  # the groups, prepared for `output`
     output: str  # the output at the time of `fit`
+    null: Any = None  # distances of random pairs, once calibrated
 
 
-class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator, ABC):
-    """Template of an estimator that compares groups; subclass it to add a similarity.
+class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator, ABC):
+    """Base class of estimators that compare groups; subclass it to add a similarity.
 
-    A subclass has a parameter `output`, names the outputs it has in `outputs`, and defines `compare`. Where comparing
-    all pairs of vectors is too much, it defines `summarize` to keep less of each group; `learn` to learn from a
-    corpus; `prepare` to turn what is kept into what is compared; and `compare_rows` for a faster way to single pairs.
-    Everything else comes from here: `fit`, `partial_fit`, `transform`, `pairwise`, `paired`, use in `GroupNeighbors`,
-    `find_duplicates` and `PairSimilarity`, and storage, under the name of the class.
+    A subclass has a parameter `output`, lists its outputs in `outputs`, and defines `compare`. It can also define
+    `summarize` to keep less than all vectors of each group, `learn` to learn from a corpus, `prepare` to turn summaries
+    into the form that is compared, and `compare_rows` to compare single pairs faster. The base class adds the rest:
+    `fit`, `partial_fit`, `transform`, `pairwise`, `paired`, use in `GroupNeighbors`, `find_duplicates` and
+    `PairSimilarity`, and storage under the name of the class.
 
-    What `summarize` and `prepare` return must have a length and be indexed by slices and arrays of integers, as arrays,
-    `Groups` and `Statistics` are.
+    `summarize` and `prepare` must return objects that have a length and can be indexed by slices and integer arrays,
+    such as arrays, `Groups` and `Statistics`.
 
     Examples
     --------
-    The largest distance from a vector to the nearest one of the other group:
+    The Hausdorff distance: the largest distance from a vector to its nearest vector in the other group:
 
     >>> import numpy as np
     >>> from scipy.spatial.distance import directed_hausdorff
@@ -78,42 +80,42 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         super().__init_subclass__(**kwargs)
         register(cls)
 
-    # What a subclass defines --------------------------------------------------------------------------------------
+    # Methods for subclasses to define -----------------------------------------------------------------------------
 
     @abstractmethod
     def compare(
         self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """All pairs of two prepared collections, as a matrix.
+        """Compare all pairs of two prepared collections; return a matrix.
 
-        `right` may be the very object `left`, whose matrix is symmetric. A subclass that can fill a given array takes
-        it as `out`; others return a matrix of their own.
+        If `right` is the same object as `left`, the matrix is symmetric. A subclass may write the matrix to `out`, if
+        it is given, or return a new array.
         """
 
     def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
-        """Pairs of the same row of two prepared collections."""
+        """Compare two prepared collections row by row."""
         pairs = ((left[i : i + 1], right[i : i + 1]) for i in range(len(left)))
         return np.array([self.compare(learnt, a, b, output, dtype)[0, 0] for a, b in pairs], dtype=dtype)
 
     def summarize(self, learnt: Any, groups: Groups) -> Any:
-        """What is kept of groups."""
+        """Reduce groups to the data that is kept of them; by default, all vectors."""
         return groups.without_labels()
 
     def start(self, output: str | None = None) -> Any:
-        """What is known before anything has been learnt; raise NotFittedError if that is not enough for an output."""
+        """State before `fit`; raise NotFittedError if `output` needs something learnt from a corpus."""
 
     def learn(self, summaries: Any) -> Any:
-        """What a corpus teaches, from what is kept of its groups."""
+        """Learn from the summaries of a corpus; the other methods receive the result as `learnt`."""
         return self.start()
 
     def prepare(self, learnt: Any, summaries: Any, output: str) -> Any:
-        """What is compared, from what is kept."""
+        """Turn summaries into the form that `compare` takes."""
         return summaries
 
-    # What users call ----------------------------------------------------------------------------------------------
+    # Public methods -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the groups that `transform` compares with, and learn from them what the parameters ask for.
+        """Keep the groups for `transform`, and learn from them if the parameters require it.
 
         Parameters
         ----------
@@ -136,8 +138,8 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Append groups to the fitted ones.
 
-        The result is that of one `fit` on all groups: everything learnt from the corpus is learnt anew from all groups
-        seen so far, so earlier results that depend on it change.
+        The result is the same as one `fit` on all groups: everything learnt from the corpus is learnt again from all
+        groups so far, so results that depend on it change.
 
         Parameters
         ----------
@@ -211,9 +213,9 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         Y : groups, default=None
             Groups along the columns; ``None`` means `X`.
         output : str, default=None
-            One of the outputs, in place of the parameter `output`.
+            Overrides the parameter `output`.
         out : ndarray of shape (n_groups_X, n_groups_Y), default=None
-            Where to put the matrix, for example a memory map. Its precision must be that of the result: float32 when
+            Array to write the matrix to, for example a memory map. Its dtype must be that of the result: float32 if
             all vectors are float32, and float64 otherwise.
 
         Returns
@@ -244,14 +246,14 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         Y : groups, default=None
             Groups along the columns; ``None`` means `X`.
         output : str, default=None
-            One of the outputs, in place of the parameter `output`.
+            Overrides the parameter `output`.
         reduce_func : callable, default=None
-            Called as ``reduce_func(chunk, start)`` with the chunk and its first row; what it returns is yielded in
-            place of the chunk.
+            Called as ``reduce_func(chunk, start)`` with the chunk and the index of its first row. Its result is
+            yielded in place of the chunk.
 
         Yields
         ------
-        chunk : ndarray of shape (n_rows, n_groups_Y), or what `reduce_func` returns
+        chunk : ndarray of shape (n_rows, n_groups_Y), or the result of `reduce_func`
 
         Examples
         --------
@@ -282,7 +284,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         X, Y : groups
             Collections of the same length.
         output : str, default=None
-            One of the outputs, in place of the parameter `output`.
+            Overrides the parameter `output`.
 
         Returns
         -------
@@ -297,8 +299,8 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Only used to validate feature names with those seen in `fit`. The name of a single column that holds groups
-            of several features is accepted, too.
+            Only used to check feature names against those seen in `fit`. The name of a single column that holds groups
+            of several features is also accepted.
 
         Returns
         -------
@@ -322,7 +324,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         X : groups
             Groups to compare.
         name : str, default="X"
-            What errors call the input.
+            Name of the input in error messages.
 
         Returns
         -------
@@ -337,7 +339,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         Parameters
         ----------
         groups : Groups
-            What `validate` returned.
+            Groups returned by `validate`.
 
         Returns
         -------
@@ -347,14 +349,14 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return self.compare(learnt, left, right, self.output, dtype)
 
     def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
-        """Compare each of some validated groups with its own candidates among the fitted ones.
+        """Compare each validated group with its own candidates among the fitted groups.
 
         Parameters
         ----------
         groups : Groups
-            What `validate` returned.
+            Groups returned by `validate`.
         candidates : ndarray of int of shape (n_groups, n_candidates)
-            Fitted groups, for each of `groups`.
+            Indices of fitted groups, one row per group.
 
         Returns
         -------
@@ -366,7 +368,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return values.reshape(candidates.shape)
 
     def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
-        """Compare some of the fitted groups with others of them.
+        """Compare fitted groups with each other.
 
         Parameters
         ----------
@@ -388,12 +390,12 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return _clear_same(matrix, every[rows], every if columns is None else every[columns], self.output)
 
     def keep_fitted(self, kept: np.ndarray) -> Self:
-        """Forget all fitted groups but some; what the corpus teaches is learnt anew from these.
+        """Keep only some of the fitted groups, and learn again from them.
 
         Parameters
         ----------
         kept : ndarray of int
-            The groups to keep.
+            Indices of the groups to keep.
 
         Returns
         -------
@@ -405,18 +407,20 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return self
 
     def stored_state(self) -> dict[str, Any]:
-        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        """Learnt state, to be saved with the parameters; empty before `fit`."""
         if not self._is_fitted:
             return {}
         self._check_unchanged()
-        return {"summaries": self._fitted.summaries, "dtype": self._fitted.dtype, **self._stored_features()}
+        kept = {"summaries": self._fitted.summaries, "dtype": self._fitted.dtype, "null": self._fitted.null}
+        return {**kept, **self._stored_features()}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+        """Restore the state returned by `stored_state`."""
         self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
+        self._fitted = replace(self._fitted, null=state["null"])
         self._restore_features(state)
 
-    # How it works -------------------------------------------------------------------------------------------------
+    # Internals ----------------------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -436,14 +440,14 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return hasattr(self, "_fitted")
 
     def _learnt_for(self, output: str) -> Any:
-        """What was learnt or, before `fit`, what is known without; an error if an output needs more."""
+        """The learnt state or, before `fit`, the result of `start`."""
         return self._fitted.learnt if self._is_fitted else self.start(output)
 
     def _check_unchanged(self) -> None:
-        """Raise if what is kept does not fit the parameters any more."""
+        """Raise if parameters have changed so that the kept summaries are no longer valid."""
 
     def _set_fitted(self, summaries: Any, dtype: np.dtype, learnt: Any = None) -> None:
-        """Learn, unless that is done, and set the fitted attributes once nothing can fail any more."""
+        """Learn, unless `learnt` is given; set fitted attributes only after everything that can fail."""
         learnt = self.learn(summaries) if learnt is None else learnt
         prepared = self.prepare(learnt, summaries, self.output)
         self._fitted = Fitted(summaries, dtype, learnt, prepared, self.output)
@@ -459,7 +463,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
         return self.prepare(learnt, self.summarize(learnt, groups), output)
 
     def _prepare_with_fitted(self, groups: Groups) -> tuple[Any, Any, Any, np.dtype]:
-        """What was learnt, some groups and the fitted ones prepared, and the precision of their comparison."""
+        """The learnt state, the given and the fitted groups, both prepared, and the dtype of the result."""
         learnt = self._learnt_for(self.output)
         left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
         return learnt, left, right, np.result_type(groups.output_dtype, self._fitted.dtype)
@@ -467,7 +471,7 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
     def _prepare_both(
         self, X: Any, Y: Any, output: str | None, paired: bool = False
     ) -> tuple[Any, Any, Any, str, np.dtype]:
-        """What was learnt, both sides prepared, the output and the precision; the sides are one object without `Y`.
+        """The learnt state, both prepared sides, the output and the dtype; without `Y`, both sides are one object.
 
         Everything is validated before anything is computed.
         """
@@ -487,13 +491,13 @@ class GroupSimilarity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsE
 
 
 def _join(parts: list[Any]) -> Any:
-    """Join what is kept of two collections."""
+    """Join the summaries of two collections."""
     kind = type(parts[0])
     return kind.concatenate(parts) if issubclass(kind, Groups | Statistics) else np.concatenate(parts)
 
 
 def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:
-    """Set the distances of groups to themselves to 0, where parts of a symmetric matrix were computed apart."""
+    """Set the distances of groups to themselves to exactly 0 in a part of a symmetric matrix."""
     if not OUTPUTS[output].higher_is_nearer:
         matrix[rows[:, None] == columns] = 0
     return matrix

@@ -1,7 +1,7 @@
-"""What the paper compares with: the cosine of mean vectors, and optimal transport.
+"""Baselines of the paper: the cosine of mean vectors, and optimal transport.
 
 They take the same groups as `ModelComparisonSimilarity` and have the same methods, so that one can replace the other in
-a pipeline. All of them use the weights of the groups, such as those of `EmbeddingVectorizer`.
+a pipeline. All of them use the weights of the groups, for example those of `EmbeddingVectorizer`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MeanVector(GroupSimilarity):
         self.output = output
 
     def embed(self, X: Any) -> np.ndarray:
-        """The vector that stands for each group.
+        """Embed each group as one vector.
 
         Parameters
         ----------
@@ -84,16 +84,16 @@ class MeanVector(GroupSimilarity):
 
 
 class SIF(MeanVector):
-    """Cosine of weighted means, less the directions common to a corpus.
+    """Cosine of weighted means, without the directions common to a corpus.
 
     Smooth inverse frequency [1]_: the weights are those of the groups, ``a / (a + p)`` with
-    ``EmbeddingVectorizer(weighting="sif")``; a group's embedding is the sum of its weighted vectors over their number.
+    ``EmbeddingVectorizer(weighting="sif")``; a group's embedding is the mean of its weighted vectors.
 
     Parameters
     ----------
     n_components : int, default=0
-        Number of principal directions of the fitted embeddings, without centring, that are removed from all. One is
-        SIF+PCA. With one or more, `fit` must come before groups are compared.
+        Number of principal directions of the fitted embeddings, which are not centred, to remove from all embeddings.
+        1 gives SIF+PCA. With 1 or more, call `fit` before comparing groups.
     output : {"similarity", "distance"}, default="similarity"
         The cosine, or one minus the cosine.
 
@@ -130,7 +130,7 @@ class SIF(MeanVector):
         self.n_components = n_components
 
     def start(self, output: str | None = None) -> np.ndarray | None:
-        """No directions; raise NotFittedError if some are to be removed."""
+        """No directions before `fit`; raise NotFittedError if some must be removed."""
         if output is not None and self.n_components:
             raise NotFittedError(f"SIF with n_components={self.n_components} is not fitted yet: call fit first.")
         return None
@@ -139,8 +139,8 @@ class SIF(MeanVector):
         """Principal directions of the embeddings."""
         if self.n_components > min(summaries.shape):
             raise ValueError(
-                f"n_components={self.n_components} is more than {len(summaries)} groups of {summaries.shape[1]} "
-                f"features can have."
+                f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
+                f"features."
             )
         embedding = summaries.astype(np.float64, copy=False)
         _, vectors = (
@@ -149,7 +149,7 @@ class SIF(MeanVector):
         return vectors[:, ::-1][:, : self.n_components].T
 
     def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
-        """Sum of each group's weighted vectors over their number."""
+        """Sum of each group's weighted vectors, divided by their number."""
         return (_sums(groups) / groups.sizes[:, None]).astype(groups.output_dtype)
 
     def prepare(self, learnt: np.ndarray | None, summaries: np.ndarray, output: str) -> np.ndarray:
@@ -167,9 +167,9 @@ class SIF(MeanVector):
 
 
 class WordMoversDistance(GroupSimilarity):
-    """Least cost of moving one group's vectors to the other's: exact optimal transport.
+    """Smallest cost of moving one group's vectors to the other's: exact optimal transport.
 
-    The cost of a move is the Euclidean distance; each group's weights share a mass of 1 [1]_. Needs POT:
+    The cost of a move is the Euclidean distance; the weights of each group are scaled to sum to 1 [1]_. Needs POT:
     ``pip install "sklearn-mcsg[wmd]"``.
 
     Parameters
@@ -239,7 +239,7 @@ class WordMoversDistance(GroupSimilarity):
     def _transport(
         self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
     ) -> Iterator[tuple[int, slice, list[float]]]:
-        """Distances of a left group to some right groups, row after row."""
+        """Distances of left groups to some right groups, row by row."""
         _import_pot()
         tasks = ((i, j, left[i : i + 1], right[j]) for i, j in pairs)
         with progress(self.verbose, total) as advance:

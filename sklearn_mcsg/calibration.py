@@ -1,28 +1,33 @@
-"""How often chance does as well: random pairs for a threshold, permutations for one pair."""
+"""Comparison with chance: random pairs for p-values and thresholds, permutations for a single pair."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg.engine.comparison import Prepared
+from sklearn_mcsg._checks import check_positive_integer, check_share
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
 
-_BLOCK = 2**20  # of null values looked at, at a time
+_BLOCK = 2**20  # distances of random pairs per block
 _FEW_GROUPS = 50
+_ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
 
 class PermutationTest(NamedTuple):
-    """Similarity of two groups, and how often a random division of their vectors is as dissimilar."""
+    """Similarity of two groups, and the share of divisions of their vectors that are not more similar."""
 
     similarity: float
     pvalue: float
@@ -31,24 +36,26 @@ class PermutationTest(NamedTuple):
 @register
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """Distances of random pairs in one output, in order of the pairs' size: n m / (n + m) for groups of weight n and m.
+    """Distances of random pairs, sorted by size: n m / (n + m) for groups of weight n and m.
 
-    Short groups are easily similar, so a pair is compared with the random pairs whose size is nearest to its own.
+    Small groups are more similar by chance, so a pair is compared with random pairs of similar size.
     """
 
     size: np.ndarray
     distance: np.ndarray
     output: str
+    power: int
 
     @classmethod
-    def of(cls, size: np.ndarray, distance: np.ndarray, output: str = "distance") -> NullDistribution:
+    def of(cls, size: np.ndarray, distance: np.ndarray, output: str = "distance", power: int = 3) -> NullDistribution:
         order = np.argsort(size, kind="stable")
-        return cls(size[order], distance[order], output)
+        return cls(size[order], distance[order], output, power)
 
     def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        """Share of comparable random pairs that are at least as near, never 0."""
+        """Share of random pairs of similar size that are at least as near; never 0."""
         starts, views = self._windows(size)
         step = max(1, _BLOCK // self.window)
+        distance = distance + _ROUNDING * np.abs(distance)
         counts = [
             (views[starts[i : i + step]] <= distance[i : i + step, None]).sum(axis=1)
             for i in range(0, len(starts), step)
@@ -56,17 +63,17 @@ class NullDistribution:
         return (1 + np.concatenate(counts)) / (1 + self.window)
 
     def threshold(self, size: np.ndarray, level: float) -> np.ndarray:
-        """Distance below which a share `level` of comparable random pairs lies, not counting duplicates among them.
+        """Distance below which a share `level` of random pairs of similar size lies, duplicates not counted.
 
         A distance of random pairs is a sum of squares, close to a multiple of a chi-squared variable, whose cube root
         is close to normal (Wilson and Hilferty 1931); `centered`, a cosine, is close to normal itself. So let z be the
-        distance to the power 1/p, with p = `null_power` of the output. A normal distribution with median m has its
-        16 % quantile one standard deviation below, at q. Hence sd = m - q, and the quantile of z at `level` is
+        distance to the power 1/p, with p = `power`. In a normal distribution with median m, the
+        16 % quantile q is one standard deviation below m. Hence sd = m - q, and the quantile of z at `level` is
         m + ppf(level) (m - q), to be raised to the power p. Median and 16 % quantile are far from the tail, so the
-        estimate reaches levels that no sample does, and a few duplicates do not move it. Distances below a millionth of
-        the median are always below the threshold.
+        estimate extends to levels that no sample reaches, and a few duplicates do not change it. The threshold is at
+        least a millionth of the median.
         """
-        power = OUTPUTS[self.output].null_power
+        power = self.power
         starts, views = self._windows(size)
         distinct, place = np.unique(starts, return_inverse=True)
         step = max(1, _BLOCK // self.window)
@@ -81,36 +88,164 @@ class NullDistribution:
     @property
     def window(self) -> int:
         """Number of random pairs that a pair is compared with."""
+        if self.size[0] == self.size[-1]:
+            return len(self.size)
         return min(max(100, len(self.size) // 10), len(self.size))
 
     def _windows(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the random pairs nearest in size begin, and all runs of as many of their distances."""
+        """Start of the window of random pairs nearest in size, and all windows of distances."""
         middle = (np.searchsorted(self.size, size, "left") + np.searchsorted(self.size, size, "right")) // 2
         starts = np.clip(middle - self.window // 2, 0, len(self.size) - self.window)
         return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
 
+class CalibrationMixin:
+    """Thresholds for a similarity of groups: p-values against random pairs."""
+
+    def calibrate(self: Any, X: Any = None, *, n_pairs: int = 20_000) -> Any:
+        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups to draw pairs from; ``None`` means the fitted groups. Use groups of the same domain as the pairs to
+            test: p-values calibrated on another domain are too small.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
+        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        check_positive_integer(n_pairs, "n_pairs")
+        learnt = self._learnt_for(self.output)
+        if X is None:
+            groups = self._fitted_groups(learnt, self.output)
+        else:
+            groups = self._prepare_groups(learnt, self.validate(X), self.output)
+
+        def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return self._distances_of_rows(learnt, groups[left], groups[right])
+
+        random_state = check_random_state(getattr(self, "random_state", None))
+        power = self.null_power(self.output)
+        null = null_distribution(compare, self.sizes(groups), n_pairs, random_state, self.output, power)
+        self._fitted = replace(self._fitted, null=null)
+        return self
+
+    def p_value(self: Any, X: Any, Y: Any) -> np.ndarray:
+        """Share of random pairs of similar size that are at least as near as each given pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are nearer than most random pairs.
+        """
+        null = self._calibrated()
+        learnt, left, right, *_ = self._prepare_both(X, Y, None, paired=True)
+        size = pair_size(self.sizes(left), self.sizes(right))
+        return null.p_value(size, self._distances_of_rows(learnt, left, right))
+
+    def similar(self: Any, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
+        """Whether the p-value of each pair is at most `level`, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        level : float, default=0.01
+            Accepted rate of false positives: random pairs that are called similar.
+
+        Returns
+        -------
+        similar : ndarray of shape (n_groups,) of bool
+        """
+        check_share(level, "level")
+        p, window = self.p_value(X, Y), self._calibrated().window
+        if level * (1 + window) < 1:
+            raise ValueError(
+                f"level={level} is below the smallest p-value that {window} random pairs can give: call calibrate "
+                f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
+            )
+        return p <= level
+
+    def sizes(self, prepared: Any) -> np.ndarray:
+        """What distances of prepared groups depend on by chance: nothing, unless a subclass says otherwise."""
+        return np.ones(len(prepared))
+
+    def null_power(self, output: str) -> int:
+        """The power of a normal variable that distances of random pairs resemble."""
+        return 1
+
+    def duplicate_limits(self: Any, level: float) -> Callable[[slice], np.ndarray]:
+        """Largest distances of duplicates among the fitted groups, once calibrated.
+
+        Parameters
+        ----------
+        level : float
+            Accepted rate of random pairs that are called duplicates.
+
+        Returns
+        -------
+        limits : callable
+            Returns the limits for a slice of rows of the matrix of all pairs.
+        """
+        null = self._calibrated()
+        size = self.sizes(self._fitted_groups(self._learnt_for(self.output), self.output))
+        return lambda rows: null.threshold(pair_size(size[rows, None], size), level)
+
+    def _distances_of_rows(self: Any, learnt: Any, left: Any, right: Any) -> np.ndarray:
+        values = self.compare_rows(learnt, left, right, self.output, np.dtype(np.float64))
+        return -values if self.higher_is_nearer else values
+
+    def _calibrated(self: Any) -> NullDistribution:
+        null = self._fitted.null if hasattr(self, "_fitted") else None
+        if null is None or null.output != self.output:
+            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+        return null
+
+
 def null_distribution(
-    learnt: Learnt, groups: Prepared, n_pairs: int, random_state: np.random.RandomState
+    compare: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    size: np.ndarray,
+    n_pairs: int,
+    random_state: np.random.RandomState,
+    output: str,
+    power: int,
 ) -> NullDistribution:
-    """Compare random pairs of prepared groups in the chosen output."""
-    if len(groups) < 2:
+    """Compare random pairs of groups: `compare` returns their distances from the indices of both sides."""
+    if len(size) < 2:
         raise ValueError("calibrate needs at least two groups to draw pairs from.")
-    if len(groups) < _FEW_GROUPS:
-        warnings.warn(f"Only {len(groups)} groups to calibrate with: p-values will be rough.", stacklevel=3)
-    left, right = random_pairs(len(groups), n_pairs, random_state)
-    values = learnt.comparison.row_by_row(groups[left], groups[right], learnt.output)
-    size = pair_size(groups.n[left], groups.n[right])
-    return NullDistribution.of(size, learnt.output.as_distance(values), learnt.output.name)
+    if len(size) < _FEW_GROUPS:
+        warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
+    left, right = random_pairs(len(size), n_pairs, random_state)
+    return NullDistribution.of(pair_size(size[left], size[right]), compare(left, right), output, power)
 
 
 def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """What a pair's distance depends on by chance: half the harmonic mean of the groups' weights."""
+    """Size of a pair, on which random distances depend: half the harmonic mean of the groups' weights."""
     return n * m / (n + m)
 
 
 def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different groups: all of them, if there are no more."""
+    """Random pairs of different groups, or all pairs if there are at most `n_pairs`."""
     if n_groups * (n_groups - 1) // 2 <= n_pairs:
         return np.triu_indices(n_groups, 1)
     left = random_state.randint(n_groups, size=n_pairs)
@@ -131,7 +266,7 @@ def permutation_test(
 
 
 def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:
-    """Divide the vectors of two groups into two of the same numbers: in all ways, or as given and at random."""
+    """Divide the vectors of two groups into groups of the same sizes: in all ways, or as given and at random."""
     pooled = Groups.concatenate([a, b])
     n, total = a.n_rows, pooled.n_rows
     if comb(total, n) <= n_permutations:

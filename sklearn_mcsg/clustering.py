@@ -1,4 +1,4 @@
-"""Clusters of groups: agglomeration in which every merge is a comparison of models."""
+"""Agglomerative clustering of groups, in which every merge is a model comparison."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = ["ModelComparisonClustering", "choose_n_clusters"]
 
 @register
 class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
-    """Agglomerative clustering of groups of vectors: merge what one model explains better than two.
+    """Agglomerative clustering of groups of vectors: merge clusters that one model explains better than two.
 
-    Every cluster has a model fitted to all vectors of its groups. Each step merges the two clusters of the largest
+    Every cluster has a model fitted to all vectors of its groups. Each step merges the two clusters with the largest
     similarity ``IC(A) + IC(B) - IC(A and B together)``. Without `n_clusters`, merging stops when no pair has a positive
-    similarity, which finds the number of clusters.
+    similarity; this determines the number of clusters.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         How two clusters are compared:
 
         - ``"pooled"``: by the models fitted to all their vectors.
-        - ``"average"``: by the mean of `output` over the pairs of their groups. It needs `n_clusters` and the whole
-          matrix of pairs.
+        - ``"average"``: by the mean of `output` over the pairs of their groups. It needs `n_clusters` and the full
+          matrix of pairs in memory.
     output : {"distance", "divergence", "centered"}, default="distance"
         The dissimilarity of groups for ``linkage="average"``, as in `ModelComparisonSimilarity`.
     observations : {"vectors", "groups"}, default="vectors"
@@ -61,12 +61,12 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         Variance of the isotropic noise around each vector.
     prior_strength : float, default=4.0
         Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
-        keep models of few vectors from overfitting, which AIC and BIC do not notice. With a positive value, groups may
+        keep models of few vectors from overfitting, which AIC and BIC do not detect. With a positive value, groups may
         be empty.
     penalty_scale : float, default=1.0
-        Factor on the criterion's penalty: the larger, the fewer clusters.
+        Factor on the criterion's penalty; larger values give fewer clusters.
     n_references : int, default=512
-        Number of groups that ``output="centered"`` refers to.
+        Largest number of reference groups for ``output="centered"``.
     random_state : int, RandomState instance or None, default=None
         Determines the reference groups. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -82,16 +82,16 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         Number of clusters.
     children_ : ndarray of shape (n_groups - 1, 2)
         The two nodes of each merge, as in scikit-learn's `AgglomerativeClustering`: a node below `n_groups_` is a
-        group, any other is the cluster of the merge ``node - n_groups_``. The tree always goes down to one cluster.
+        group, any other is the cluster of the merge ``node - n_groups_``. The tree always ends in one cluster.
     distances_ : ndarray of shape (n_groups - 1,)
-        Height of each merge: the average dissimilarity or, for ``"pooled"``, the similarity of the first merge less
-        that of this one, raised where necessary so that heights increase.
+        Height of each merge: the average dissimilarity or, for ``"pooled"``, the similarity of the first merge minus
+        that of this merge, raised where necessary so that heights increase.
     linkage_matrix_ : ndarray of shape (n_groups - 1, 4)
         The tree in the form of `scipy.cluster.hierarchy`, for `dendrogram` and `fcluster`.
     similarities_ : ndarray of shape (n_groups - 1,)
         The similarity of the two clusters of each merge by their models: positive where one model is better than two.
     evidence_ : ndarray of shape (n_groups,)
-        The criterion of the partition into k clusters, summed over them, at ``evidence_[k - 1]``: lower is better.
+        Criterion of each partition, summed over its clusters: ``evidence_[k - 1]`` is for k clusters. Lower is better.
     n_features_in_ : int
         Width of the vectors seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -105,15 +105,15 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     Notes
     -----
-    The pseudo-vectors of `prior_strength` are in each cluster's model once, however many groups it has. They are not
+    Each cluster's model contains the pseudo-vectors of `prior_strength` once, however many groups it has. They are not
     data: their own likelihood is subtracted from the criterion of the cluster.
 
     The evidence finds the right number of clusters if the model is right, that is, if the vectors of a cluster are
     drawn independently from one distribution. The words of one text are correlated, so merging stops far too early on
     texts; use ``observations="groups"`` with AIC for them. Even so, larger corpora give more and finer clusters.
 
-    Merging takes time O(n_groups^2 n_features) and memory O(n_groups n_features) where the likelihood merges statistics
-    without the vectors. It needs the vectors for ``"full"``, and with ``"tic"`` for all likelihoods but ``"diag"``.
+    Merging takes time O(n_groups^2 n_features) and memory O(n_groups n_features) if statistics can be merged without
+    the vectors. The vectors are needed for ``"full"``, and with ``"tic"`` for all likelihoods except ``"diag"``.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Merge groups into clusters, down to one, and cut the tree.
+        """Merge groups until one cluster is left, and cut the tree.
 
         Parameters
         ----------
@@ -249,8 +249,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Find the most similar cluster for each group.
 
-        That is the one most similar to the group by their models or, for ``linkage="average"``, the one to whose groups
-        it is least dissimilar on average.
+        With ``linkage="pooled"``, this is the cluster whose model is most similar to that of the group. With
+        ``linkage="average"``, it is the cluster whose groups have the smallest mean dissimilarity to the group.
 
         Parameters
         ----------
@@ -260,8 +260,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         Returns
         -------
         labels : ndarray of shape (n_groups_X,)
-            The cluster of each group. Without `n_clusters`, -1 marks groups that no cluster explains: those whose
-            similarity to all of them is not positive.
+            The cluster of each group. Without `n_clusters`, -1 marks groups that have no positive similarity to any
+            cluster.
         """
         check_is_fitted(self)
         groups = self._observed(self._check_fitted_groups(X))
@@ -270,7 +270,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         return np.concatenate([self._predict(groups[batch]) for batch in batches])
 
     def _predict(self, groups: Groups) -> np.ndarray:
-        """The cluster of each of some validated groups."""
+        """The cluster of each validated group."""
         if self._members is not None:
             matrix = self._members.transform(groups).astype(np.float64, copy=False)
             member_of = np.eye(self.n_clusters_)[self.labels_]
@@ -281,11 +281,11 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         return np.where(self._rejects & (similarities.max(axis=1) <= 0), -1, similarities.argmax(axis=1))
 
     def _observed(self, groups: Groups) -> Groups:
-        """The groups, with weights that sum to the number of observations in each."""
+        """The groups, with weights that sum to the number of observations in each group."""
         return groups if self.observations == "vectors" else groups.with_unit_totals()
 
     def _new_similarity(self) -> ModelComparisonSimilarity:
-        """The similarity of groups with the same parameters."""
+        """A similarity of groups with the same parameters."""
         params = {name: getattr(self, name) for name in ModelComparisonSimilarity().get_params(deep=False)}
         if self.linkage == "pooled":
             params["output"] = "similarity"
@@ -299,7 +299,7 @@ def choose_n_clusters(
     sample: np.ndarray | None = None,
     max_clusters: int | None = None,
 ) -> int:
-    """Choose the number of clusters at which to cut a fitted tree, by the silhouette.
+    """Choose the number of clusters of a fitted tree by the silhouette.
 
     Parameters
     ----------
@@ -308,15 +308,15 @@ def choose_n_clusters(
     distances : ndarray of shape (n_sample, n_sample)
         Distances between the fitted groups, or between those in `sample`, for example with ``output="centered"``.
     sample : ndarray of int of shape (n_sample,), default=None
-        The fitted groups that `distances` are between; ``None`` means all.
+        Indices of the fitted groups in `distances`; ``None`` means all.
     max_clusters : int, default=None
         Largest number to try; ``None`` means the square root of the number of groups, but at least 8.
 
     Returns
     -------
     n_clusters : int
-        The number with the largest mean silhouette, from 2 on. With fewer than three groups it is the number that the
-        evidence finds, and 1 if all distances are 0.
+        The number with the largest mean silhouette, at least 2. It is 1 if all distances are 0, and the number found by
+        the evidence if there are fewer than three groups.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def _average_linkage(learnt: Learnt) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _increasing(heights: np.ndarray) -> np.ndarray:
-    """Heights from 0 on, each raised above the one before by a rounding error or more."""
+    """Heights that start at 0 and strictly increase, by at least a rounding error."""
     if len(heights) == 0:
         return heights
     heights = heights - heights[0]
@@ -373,7 +373,7 @@ def _increasing(heights: np.ndarray) -> np.ndarray:
 
 
 def _count_positive(similarities: np.ndarray) -> int:
-    """How many merges come before the first one that has no positive similarity."""
+    """Number of merges before the first one without a positive similarity."""
     return int(np.argmax(np.append(similarities, 0.0) <= 0))
 
 

@@ -1,7 +1,7 @@
-"""Information criteria: goodness of fit less a penalty for the flexibility of the model.
+"""Information criteria: goodness of fit minus a penalty for the flexibility of the model.
 
-Every criterion is ``-2 (goodness - penalty)``; lower is better. The registry `CRITERIA` at the foot of this file is
-also the tests' list.
+Every criterion is ``-2 (goodness - penalty)``; lower is better. The tests run over the registry `CRITERIA` at the end
+of this file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Criterion(BaseEstimator, ABC):
 
     A subclass must define `penalty`. It receives a `Fit`, whose arrays have one entry per group or one per pair of
     groups, and computes entry by entry. The class attributes say what it uses: `needs` names optional methods of
-    `Likelihood`, `order` is the highest moment asked of the statistics, `uses_prior` asks for the likelihood's prior.
+    `Likelihood`, `order` is the highest moment that it needs, `uses_prior` says whether it uses the likelihood's prior.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Criterion(BaseEstimator, ABC):
 
     @property
     def is_penalized_likelihood(self) -> bool:
-        """Whether it is the log-likelihood at its maximum, less a penalty, so that it is a sum over vectors."""
+        """Whether it is the maximum of the log-likelihood minus a penalty, and so a sum over vectors."""
         return all(getattr(type(self), name) is getattr(Criterion, name) for name in ("goodness", "__call__"))
 
     def check(self, likelihood: Likelihood) -> None:
@@ -97,7 +97,7 @@ class AIC(Criterion):
 
 
 class TIC(Criterion):
-    """Takeuchi's criterion: the penalty tr(I J^-1) stays right when the model is wrong (``"tic"``).
+    """Takeuchi's criterion: the penalty tr(I J^-1) also holds for misspecified models (``"tic"``).
 
     Examples
     --------

@@ -18,10 +18,11 @@ _DESCR = """Short texts on everyday topics
 health, law, music, travel and weather. A text is one or two sentences of 11 to 20 words: a statement, a question, a
 notice, an advertisement, a piece of advice. The topics are mixed in a fixed order.
 
-Each topic has one pair of texts that say nearly the same in other words, for searches and duplicates to find.
+Each topic has one pair of paraphrases: two texts that say nearly the same thing in different words.
 
 The texts were written for this package and come under its licence. They are an example, not a benchmark: after a first
-look at neighbours and clusters, every text of fewer than 12 words, right or wrong, was made longer and plainer.
+look at neighbours and clusters, all texts of fewer than 12 words were made longer and plainer, whether or not they had
+been placed correctly.
 """
 
 
@@ -35,7 +36,7 @@ def load_short_texts(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     Words in a text     11 to 20
     ==================  ========
 
-    Each topic has one pair of texts that say nearly the same in other words.
+    Each topic has one pair of texts that say nearly the same thing in different words.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def load_short_texts(*, return_X_y: bool = False, as_frame: bool = False) -> Any
         frame : DataFrame of shape (360, 2) or None
             `data` and `target`. None unless ``as_frame=True``.
         DESCR : str
-            What the texts are.
+            Description of the data set.
     (data, target) : tuple if ``return_X_y=True``
         The texts and their topics, as above.
 

@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_mcsg._checks import check_number, check_share
-from sklearn_mcsg.calibration import pair_size
 from sklearn_mcsg.neighbors import GroupNeighbors
 
 __all__ = ["find_duplicates"]
@@ -31,14 +30,14 @@ def find_duplicates(
 
     Parameters
     ----------
-    X : groups, or what the pipeline takes
+    X : groups, or input of the pipeline
         The groups.
     threshold : float, default=None
         Largest distance between duplicates, in the similarity's output.
     level : float, default=None
         Accepted rate of false duplicates among random pairs, in place of a threshold. The threshold then follows from
         `ModelComparisonSimilarity.calibrate`, extrapolated to small levels. Among n groups there are n (n - 1) / 2
-        pairs: a level of 1e-5 is one false pair among 450 groups.
+        pairs: a level of 1e-5 gives one false pair among 450 groups.
     similarity : estimator, default=None
         As in `GroupNeighbors`.
     n_jobs : int, default=None
@@ -67,7 +66,7 @@ def find_duplicates(
     index = GroupNeighbors(similarity, n_jobs=n_jobs, verbose=verbose).fit(X)
     limit = (lambda rows: threshold) if level is None else _limits(index.comparer(), level)
     n, start = index.n_samples_fit_, 0
-    first = np.arange(n)  # the first group of each one's set
+    first = np.arange(n)  # the first group in each group's set
     for distances, _ in index.distance_blocks(itself=np.nan):
         rows, near = np.nonzero(distances <= limit(slice(start, start + len(distances))))
         rows, near = np.concatenate([rows + start, np.arange(n)]), np.concatenate([near, first])
@@ -81,12 +80,10 @@ def find_duplicates(
 
 
 def _limits(similarity: Any, level: float) -> Callable[[slice], np.ndarray]:
-    """Largest distances between duplicates at a level, for rows of all pairs."""
+    """A function that gives the largest distances between duplicates, for a slice of rows."""
     check_share(level, "level")
     if not hasattr(similarity, "calibrate"):
         raise TypeError(f"{type(similarity).__name__} cannot be calibrated: give find_duplicates a threshold.")
     if similarity.higher_is_nearer:
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
-    learnt = similarity.calibrate().learnt()
-    n = learnt.fitted(learnt.output).n
-    return lambda rows: learnt.null.threshold(pair_size(n[rows, None], n), level)
+    return similarity.calibrate().duplicate_limits(level)

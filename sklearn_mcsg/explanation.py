@@ -1,7 +1,7 @@
-"""Explanations: what each vector adds to a similarity or takes from it.
+"""Explanations: the contribution of each vector to a similarity.
 
-The log-likelihood of a group is a sum over its vectors, so the similarity of two groups is a sum as well: of each
-vector's change in log density from its own group's model to the shared one, and of the penalties,
+The log-likelihood of a group is a sum over its vectors, so the similarity of two groups is also a sum. Its terms are
+each vector's change in log density from its own group's model to the shared model, and the penalties:
 
     similarity = sum over vectors of 2 weight (log p_shared(x) - log p_own(x)) + prior + penalty.
 """
@@ -27,9 +27,9 @@ from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
 __all__ = ["Explanation", "contributions", "explain_groups", "explain_texts"]
 
-NO_DIFFERENCE = 1e-9  # of the largest contribution: smaller ones are rounding
+NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
-_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange that colour-blind eyes tell apart
+_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange, distinct for colour-blind readers
 _SIMILARITY = OUTPUTS["similarity"]
 
 
@@ -37,27 +37,27 @@ _SIMILARITY = OUTPUTS["similarity"]
 class Explanation:
     """The parts of one similarity.
 
-    They sum to it: ``vectors[0].sum() + vectors[1].sum() + penalty + prior + rest == similarity``, to rounding.
+    ``vectors[0].sum() + vectors[1].sum() + penalty + prior + rest == similarity``, up to rounding.
 
     Attributes
     ----------
     similarity : float
-        Similarity of the two groups, A and B: the output ``"similarity"``, whatever the estimator returns.
+        Similarity of the two groups, A and B: the output ``"similarity"``, whatever the estimator's `output`.
     vectors : tuple of two ndarrays of shape (n_vectors,)
-        Contribution of each vector of A and of B: twice its weight times the difference of its log density under the
-        shared model and under its own group's. Single contributions may be positive, but their sum never is, because
-        two models always fit better than one. Under ``criterion="bayes"`` a contribution is the amount by which the
+        Contribution of each vector of A and of B: twice its weight times the change in its log density, from its own
+        group's model to the shared model. Some contributions may be positive, but their sum never is, because one model
+        never fits better than two. Under ``criterion="bayes"`` a contribution is the amount by which the
         similarity falls when the vector is left out.
     features : tuple of two ndarrays of shape (n_vectors, n_features), or None
-        The same for each feature of each vector, where the model is a product over features, as ``"diag"`` is. Rows sum
+        Contribution of each feature of each vector, if the model is a product over features, as ``"diag"`` is. Rows sum
         to `vectors`.
     penalty : float
-        Penalties of the two models less the penalty of the shared one.
+        Penalties of the two models minus the penalty of the shared model.
     prior : float
         Contribution of the pseudo-vectors of both groups; 0 without `prior_strength`.
     rest : float
-        What the contributions of single vectors leave unexplained. It is 0 except under ``"bayes"``, whose evidence is
-        not a sum over vectors.
+        The part that the contributions of the vectors do not explain. It is 0 except under ``"bayes"``, whose evidence
+        is not a sum over vectors.
     labels : tuple of two lists of str
         Names of the vectors.
     weights : tuple of two ndarrays of shape (n_vectors,)
@@ -65,10 +65,10 @@ class Explanation:
 
     Notes
     -----
-    A contribution compares two models of the same vector. Vectors that are typical of their own group only lose most;
-    those that lie towards the other group lose little or gain. An outlier, which its own group already describes badly,
-    has little to lose either. Leaving vectors out, as under ``"bayes"``, answers another question: how similar the
-    groups are without the vector.
+    A contribution compares two models of the same vector. It is most negative for vectors that are typical of their own
+    group but not of the other, and small or positive for vectors that lie towards the other group. It is also small for
+    outliers, which their own group's model already fits badly. Leaving vectors out, as under ``"bayes"``, answers a
+    different question: how similar the groups are without the vector.
 
     Examples
     --------
@@ -94,10 +94,10 @@ class Explanation:
 
     @cached_property
     def relative(self) -> tuple[np.ndarray, np.ndarray]:
-        """Contributions less the average contribution per unit of weight over both groups.
+        """Contributions minus the average contribution per unit of weight in both groups.
 
-        A positive value is evidence for one model compared with the average vector; a negative one is evidence for two.
-        Colours and order of words follow it, because nearly all plain contributions are negative.
+        Compared with the average vector, positive values are evidence for one shared model and negative values for two.
+        They determine the colours and order of words, because nearly all contributions themselves are negative.
         """
         total, largest = sum(v.sum() for v in self.vectors), max(np.abs(v).max(initial=0) for v in self.vectors)
         average = total / (sum(w.sum() for w in self.weights) or 1)
@@ -112,7 +112,7 @@ class Explanation:
         -------
         frame : pandas.DataFrame
             Columns ``group`` ("A" or "B"), ``label``, ``weight`` and ``contribution``, with one row per vector in the
-            groups' order; then the other parts that are not 0, with "both" as their group and no weight.
+            order of the groups; then the other parts that are not 0, with "both" as their group and no weight.
         """
         try:
             import pandas as pd
@@ -156,7 +156,7 @@ class Explanation:
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.axvline(0, color="0.5", linewidth=0.8)
-        ax.set_xlabel("fall of the similarity without the vector" if self.rest else "contribution to the similarity")
+        ax.set_xlabel("drop in similarity without the vector" if self.rest else "contribution to the similarity")
         ax.set_title("\n".join(self._headlines()), fontsize="medium", loc="left")
         return ax
 
@@ -169,7 +169,7 @@ class Explanation:
         Returns
         -------
         html : str
-            A fragment without scripts or references, readable on light and dark pages.
+            A fragment without scripts or external references, readable on light and dark pages.
         """
         largest = max(np.abs(r).max(initial=0) for r in self.relative) or 1
         lines = []
@@ -199,7 +199,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _others(self) -> dict[str, float]:
-        """The parts besides vectors that there are."""
+        """The parts other than vectors that are not 0."""
         parts = {"penalty": self.penalty, "prior": self.prior, "rest": self.rest}
         return {name: value for name, value in parts.items() if value}
 
@@ -213,27 +213,27 @@ class Explanation:
 
 
 def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
-    """Explain the similarity of two groups by their vectors: what `ModelComparisonSimilarity.explain` calls.
+    """Explain the similarity of two groups by their vectors, as `ModelComparisonSimilarity.explain` does.
 
-    A criterion whose goodness of fit is not the log-likelihood at its maximum, such as ``"bayes"``, is explained by
-    leaving vectors out: the contribution of a vector is the similarity less the one without it, or the whole similarity
-    if nothing is left of its group. These do not sum to the similarity; `Explanation.rest` is the difference.
+    A criterion that does not use the maximum of the log-likelihood, such as ``"bayes"``, is explained by leaving out
+    vectors. The contribution of a vector is then the similarity minus the similarity without it, or the whole
+    similarity if its group is empty without it. These contributions do not sum to the similarity; `Explanation.rest`
+    is the difference.
 
     Parameters
     ----------
     learnt : Learnt
-        What the similarity has learnt.
+        State of the similarity, from `ModelComparisonSimilarity.learnt`.
     a, b : Groups of length 1
         The two groups.
     labels : pair of sequences, default=None
-        Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
-        positions.
+        Names of the vectors of `a` and `b`; ``None`` means the labels of the groups, or positions without labels.
 
     Returns
     -------
     explanation : Explanation
     """
-    names = _check_labels(labels, (a, b))
+    names = pair_labels(labels, (a, b))
     sides = learnt.prepare(a, _SIMILARITY), learnt.prepare(b, _SIMILARITY)
     similarity = float(learnt.comparison.row_by_row(*sides, _SIMILARITY)[0])
     explain = _by_likelihood if learnt.comparison.criterion.is_penalized_likelihood else _by_leaving_out
@@ -255,7 +255,7 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
     Returns
     -------
     explanation : Explanation
-        Its labels are the words that have a vector, in the texts' order.
+        Its labels are the words that have a vector, in the order of the texts.
 
     Examples
     --------
@@ -279,12 +279,12 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
 
 
 def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> Iterator[np.ndarray]:
-    """What each vector contributes to the similarity of its group with every group.
+    """Contribution of each vector to the similarity of its group with every group.
 
     Parameters
     ----------
     learnt : Learnt
-        What the similarity has learnt.
+        State of the similarity, from `ModelComparisonSimilarity.learnt`.
     groups : Groups
         The groups.
     prepared : Prepared, default=None
@@ -293,8 +293,8 @@ def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = No
     Yields
     ------
     contributions : ndarray of shape (n_groups, n_vectors)
-        For each group in turn: the contributions of its vectors, with one row per group it is compared with. They are
-        the `vectors` of an `Explanation` of the pair.
+        For each group in turn: the contributions of its vectors, with one row per group it is compared with. They
+        equal `Explanation.vectors` of the pair.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = No
 def _by_likelihood(
     comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
-    """Each vector's log density under the shared model, less that under its own group's."""
+    """Explain by each vector's log density under the shared model minus that under its own group's model."""
     likelihood = comparison.likelihood
     own = [side.statistics for side in sides]
     shared = likelihood.pool(*own)
@@ -346,7 +346,7 @@ def _by_likelihood(
         "vectors": vectors,
         "features": tuple(gains) if gains[0].ndim == 2 else None,
         "penalty": penalty,
-        "prior": 0.0 if comparison.pseudo is None else float(remainder),  # only pseudo-vectors are left
+        "prior": 0.0 if comparison.pseudo is None else float(remainder),  # the remainder is due to pseudo-vectors
         "rest": 0.0,
     }
 
@@ -354,7 +354,7 @@ def _by_likelihood(
 def _gains(
     likelihood: Likelihood, shared: Statistics, own: Statistics, rows: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """What vectors contribute to the likelihood of each shared model, compared with their own group's."""
+    """Twice the weighted change in log density of vectors from their own group's model to each shared model."""
     gain = likelihood.vector_log_likelihood(shared, rows) - likelihood.vector_log_likelihood(own, rows)
     weights = weights[:, None] if gain.ndim == 3 else weights
     return np.where(weights > 0, 2 * weights * gain, 0)
@@ -363,7 +363,7 @@ def _gains(
 def _by_leaving_out(
     comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
-    """How much the similarity falls without each vector."""
+    """Explain by the amount that the similarity falls without each vector."""
     vectors = tuple(
         similarity - _similarity_without_each(comparison, group, other)[:, 0]
         for group, other in zip(groups, reversed(sides), strict=True)
@@ -373,7 +373,7 @@ def _by_leaving_out(
 
 
 def _similarity_without_each(comparison: Comparison, group: Groups, others: Prepared) -> np.ndarray:
-    """Similarity to other groups of this one without each vector in turn, 0 where nothing is left of it."""
+    """Similarity of a group without each vector in turn to other groups; 0 where no vector is left."""
     n = group.n_rows
     reduced = group.divided(np.nonzero(~np.eye(n, dtype=bool))[1].reshape(n, max(0, n - 1)))
     similarity = np.zeros((n, len(others)))
@@ -384,10 +384,11 @@ def _similarity_without_each(comparison: Comparison, group: Groups, others: Prep
     return similarity
 
 
-# What goes in and what is shown -------------------------------------------------------------------------------------
+# Labels and display -------------------------------------------------------------------------------------------------
 
 
-def _check_labels(labels: Any, groups: tuple[Groups, Groups]) -> tuple[list[str], list[str]]:
+def pair_labels(labels: Any, groups: Sequence[Groups]) -> tuple[list[str], list[str]]:
+    """Names of the vectors of two groups: the given ones, their own labels, or positions."""
     if labels is None:
         left, right = (_own_labels(name, group) for name, group in zip(_NAMES, groups, strict=True))
         return left, right
@@ -402,13 +403,13 @@ def _check_labels(labels: Any, groups: tuple[Groups, Groups]) -> tuple[list[str]
 
 
 def _own_labels(name: str, group: Groups) -> list[str]:
-    """The labels of a group, and positions where it has none."""
+    """The labels of a group, or positions where labels are missing."""
     labels = [None] * group.n_rows if group.labels is None else group.labels
     return [f"{name}[{i}]" if label is None else str(label) for i, label in enumerate(labels)]
 
 
 def _word(label: str, value: float, tone: float) -> str:
-    """A word on a ground from orange, for a tone of -1, to blue, for 1."""
+    """A word with a background from orange (tone -1) to blue (tone 1)."""
     return f"<span style='{_ground(tone)}' title='{value:+.2f}'>{escape(label)}</span>"
 
 

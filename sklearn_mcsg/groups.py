@@ -20,15 +20,15 @@ from sklearn_mcsg._checks import check_group, check_indices, check_labels, check
 
 __all__ = ["Groups"]
 
-_CACHE_BYTES = 2**22  # larger passes over vectors wait for memory
+_CACHE_BYTES = 2**22  # larger blocks of vectors do not fit into the processor's cache
 
 
 class Groups:
     """A ragged collection of groups of vectors, packed, weighted and labelled.
 
     Group ``i`` consists of rows ``offsets[i]:offsets[i + 1]`` of `vectors` or, when `indices` is given, of
-    ``vectors[indices]``. Vectors are used as they are: read-only and memory-mapped arrays work, so do integers and half
-    precision, and nothing is copied.
+    ``vectors[indices]``. Vectors are neither copied nor converted: arrays may be read-only or memory-mapped, and hold
+    integers or half-precision numbers.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Groups:
     indices : array-like of int of shape (n_rows,), default=None
         Rows of the table `vectors`, group after group.
     weights : array-like of shape (n_rows,), default=None
-        A non-negative weight for each row; ``None`` means 1. An integer weight is the same as repeating the vector,
-        weight 0 the same as leaving it out.
+        A non-negative weight for each row; ``None`` means 1. An integer weight has the same effect as
+        repeating the vector; weight 0 has the same effect as leaving it out.
     labels : array-like of shape (n_rows,), default=None
         A name for each row, such as the word that a vector stands for. Explanations and summaries show it.
 
@@ -72,7 +72,7 @@ class Groups:
         if self.vectors.ndim != 2:
             raise ValueError(
                 f"vectors must be a 2-dimensional array (n_vectors, n_features), got {self.vectors.ndim} "
-                f"dimension(s). One group of vectors alone is Groups(vectors, offsets=[0, len(vectors)])."
+                f"dimension(s). For a single group, call Groups(vectors, offsets=[0, len(vectors)])."
             )
         self.indices = None if indices is None else check_indices(indices, len(self.vectors))
         rows = self.vectors if self.indices is None else self.indices
@@ -81,7 +81,7 @@ class Groups:
         self._names = None if labels is None else self._table_names(check_labels(labels, self.n_rows))
 
     def _table_names(self, labels: np.ndarray) -> np.ndarray:
-        """Names of the table's rows; a table whose rows have several names is unfolded first."""
+        """Names of the table's rows; if a row has several names, the table is expanded first."""
         if self.indices is None:
             return labels
         names = np.empty(len(self.vectors), dtype=object)
@@ -92,7 +92,7 @@ class Groups:
         return labels
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: of a shared table larger than the groups, only the rows that they use."""
+        """State to pickle; a shared table larger than the groups is reduced to the rows that they use."""
         state = dict(vars(self))
         if self.indices is not None and len(self.vectors) > len(self.indices):
             used, state["indices"] = np.unique(self.indices, return_inverse=True)
@@ -104,7 +104,7 @@ class Groups:
     def from_table(
         cls, vectors: np.ndarray, offsets: np.ndarray, indices: Any = None, weights: Any = None, names: Any = None
     ) -> Groups:
-        """Assemble parts that are known to be valid; `names` are those of the rows of `vectors`."""
+        """Build groups from valid parts, without checks; `names` has one name per row of `vectors`."""
         groups = cls.__new__(cls)
         groups.vectors, groups.offsets, groups.indices, groups.weights = vectors, offsets, indices, weights
         groups._names = names
@@ -157,7 +157,7 @@ class Groups:
 
     @classmethod
     def from_labels(cls, X: Any, labels: Any, weights: Any = None) -> tuple[Groups, np.ndarray]:
-        """Gather the rows of a long table by the group they belong to.
+        """Group the rows of a long table by their labels.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Groups:
     def concatenate(cls, collections: Sequence[Groups]) -> Groups:
         """Join collections one after the other; vectors are copied only when their tables differ.
 
-        Vectors of a collection without labels are labelled None beside those of one that has labels.
+        If only some collections have labels, the vectors of the others are labelled None.
         """
         first, *others = collections
         if not others:
@@ -249,7 +249,7 @@ class Groups:
 
     @property
     def row_indices(self) -> np.ndarray:
-        """Row of the table that each row is taken from."""
+        """Row of the table for each vector."""
         return np.arange(self.n_rows) if self.indices is None else self.indices
 
     @property
@@ -284,7 +284,7 @@ class Groups:
         return f"Groups({', '.join(notes)})"
 
     def __getitem__(self, key: Any) -> Any:
-        """One group's vectors for an integer, a collection for a slice, integers or a mask."""
+        """The vectors of one group for an integer; `Groups` for a slice, integers or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
         if isinstance(key, numbers.Integral) and not isinstance(key, bool):
@@ -310,7 +310,7 @@ class Groups:
         return slice(self.offsets[i], self.offsets[i + 1])
 
     def _cut(self, rows: slice, offsets: np.ndarray) -> Groups:
-        """A run of consecutive rows, without copying; `offsets` count from the first row of this collection."""
+        """Select consecutive rows without copying; `offsets` count from the first row of this collection."""
         offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
         weights = None if self.weights is None else self.weights[rows]
         if self.indices is not None:
@@ -320,13 +320,13 @@ class Groups:
         )
 
     def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
-        """Any rows, on the same table."""
+        """Select any rows; the table stays the same."""
         indices = rows if self.indices is None else self.indices[rows]
         weights = None if self.weights is None else self.weights[rows]
         return self.from_table(self.vectors, offsets, indices, weights, self._names)
 
     def without_weightless(self) -> Groups:
-        """The same groups less the vectors of weight 0, whose values then cannot matter."""
+        """The same groups without vectors of weight 0, whose values must not matter."""
         if self.weights is None or self.weights.all():
             return self
         kept = self.weights > 0
@@ -337,23 +337,23 @@ class Groups:
         return self.from_table(self.vectors, self.offsets, self.indices, self.weights)
 
     def with_unit_totals(self) -> Groups:
-        """The same groups with weights scaled to sum to 1 in each; groups without weight stay without."""
+        """The same groups with weights that sum to 1 in each group; groups of total weight 0 keep it."""
         totals = self.repeat(self.totals)
         weights = np.divide(self.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
         return self.from_table(self.vectors, self.offsets, self.indices, weights, self._names)
 
     def united(self, codes: np.ndarray, n_groups: int) -> Groups:
-        """Unite the groups that have the same code; a code from 0 to `n_groups` that none has makes an empty group."""
+        """Merge the groups that have the same code, from 0 to `n_groups` - 1; unused codes give empty groups."""
         picked = self[np.argsort(codes, kind="stable")]
         sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
         return picked._take(np.arange(picked.n_rows), offsets_of(sizes))
 
     def divided(self, rows: np.ndarray) -> Groups:
-        """One group for each row of `rows`, which holds positions among all vectors."""
+        """One group per row of `rows`, a 2-d array of positions among all vectors."""
         return self._take(rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1])
 
     def blocks(self, copies: int = 4) -> Iterator[slice]:
-        """Slices of whole groups whose float64 vectors fit `copies` times into the working memory, and into caches."""
+        """Slices of whole groups; `copies` float64 copies of a slice's vectors fit into working memory and cache."""
         budget = min(get_config()["working_memory"] * 2**20, _CACHE_BYTES)
         rows = max(1, int(budget // (8 * copies * max(1, self.n_features))))
         start = 0
@@ -364,7 +364,7 @@ class Groups:
             start = stop
 
     def pieces(self, n_rows: int) -> Iterator[tuple[slice, Groups]]:
-        """Collections of at most `n_rows` vectors, with the groups they belong to: large groups come in parts."""
+        """Pieces of at most `n_rows` vectors, each with the slice of its groups; large groups are divided."""
         for start in range(0, self.n_rows, n_rows):
             rows = slice(start, min(start + n_rows, self.n_rows))
             first = self.group_of(start)
@@ -377,7 +377,7 @@ class Groups:
         return vectors.astype(np.float64, copy=False)
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Weighted sum within each group of `values`, which has one row per vector."""
+        """Weighted sum of `values`, which has one row per vector, within each group."""
         if self.weights is not None:
             values = values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
         totals = np.zeros((len(self), *values.shape[1:]))
@@ -387,11 +387,11 @@ class Groups:
         return totals
 
     def repeat(self, values: np.ndarray) -> np.ndarray:
-        """Repeat one value per group for each of its vectors."""
+        """Repeat each group's value for each of its vectors."""
         return np.repeat(values, self.sizes, axis=0)
 
     def split(self, values: Any) -> list[Any]:
-        """Divide one value per row into one part per group."""
+        """Split values, one per row, into one part per group."""
         return [values[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
     def group_of(self, row: int) -> int:
@@ -400,12 +400,12 @@ class Groups:
 
 
 def offsets_of(sizes: Any) -> np.ndarray:
-    """Where each of consecutive parts begins, and where the last ends."""
+    """Offsets of consecutive parts from their sizes: the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _join_rows(name: str, parts: Sequence[Any] | None, sizes: list[int]) -> Any:
-    """One array from one per group, whose lengths must fit."""
+    """Join one array per group into one array, after checking their lengths."""
     if parts is None:
         return None
     if len(parts) != len(sizes):

@@ -1,4 +1,4 @@
-"""Exact nearest groups: an index that grows, shrinks, and goes to disk as plain arrays."""
+"""Exact nearest neighbours among groups: an index that can grow, shrink and be saved as plain arrays."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_number
-from sklearn_mcsg._estimator import ComparesGroups, split_pipeline
+from sklearn_mcsg._estimator import ComparesGroups, split_pipeline, with_similarity
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
 __all__ = ["GroupNeighbors"]
 
-_CHUNK_BYTES = 2**26  # of the matrix at a time
+_CHUNK_BYTES = 2**26  # size of a block of the distance matrix
 
 
 @storage.register
 class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Exact nearest neighbours among groups, by any similarity.
 
-    The matrix of all comparisons is never held: blocks of rows are reduced to their nearest groups as they come.
+    The full distance matrix is never held in memory: each block of rows is reduced to its nearest groups.
 
     Parameters
     ----------
     similarity : estimator, default=None
         A similarity of groups, or a pipeline that ends with one: `ModelComparisonSimilarity`, a baseline such as
         `MeanVector`, your own subclass of `GroupSimilarity`, or anything with the methods of
-        `ComparesGroups`. ``None`` is ``ModelComparisonSimilarity(output="distance")``. Its `output` is
-        the distance; a similarity is negated.
+        `ComparesGroups`. ``None`` means ``ModelComparisonSimilarity(output="distance")``. Its
+        `output` is the distance; outputs that are higher for nearer groups are negated.
     n_neighbors : int, default=5
         Number of neighbours.
     mode : {"distance", "connectivity"}, default="distance"
-        What the graph of `transform` holds: distances, or ones.
+        Values in the graph of `transform`: distances, or ones.
     n_jobs : int, default=None
-        Number of jobs, in place of the similarity's own.
+        Number of jobs; overrides that of the similarity.
     verbose : int, default=0
-        Whether to show progress bars, in place of the similarity's own.
+        Whether to show progress bars; overrides that of the similarity.
 
     Attributes
     ----------
@@ -100,8 +100,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes
-            The groups to be found.
+        X : groups, or input of the pipeline
+            The groups to index.
         y : None
             Ignored.
 
@@ -111,18 +111,19 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         self._validate_params()
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
+        similarity = with_similarity(similarity)
         _check_compares(split_pipeline(similarity)[1])
         self.similarity_ = clone(similarity).fit(X)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Add groups to the index; if that fails, the index stays as it was.
+        """Add groups to the index; if that fails, the index does not change.
 
         The steps of a pipeline before the similarity are not fitted again.
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes
+        X : groups, or input of the pipeline
             Further groups.
         y : None
             Ignored.
@@ -137,14 +138,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def remove(self, indices: Any) -> Self:
-        """Take groups out of the index; those that follow move up.
+        """Remove groups from the index; later groups move up.
 
-        What the similarity has learnt from the corpus is learnt anew from the groups that remain.
+        The similarity learns again from the remaining groups.
 
         Parameters
         ----------
         indices : array-like of int
-            Which groups.
+            Indices of the groups to remove.
 
         Returns
         -------
@@ -159,7 +160,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise ValueError(f"indices must be integers between 0 and {n - 1}, got {indices!r}.")
         kept = np.delete(np.arange(n), indices)
         if not len(kept):
-            raise ValueError("At least one group must remain in the index: to start anew, call fit.")
+            raise ValueError("At least one group must remain in the index: to start again, call fit.")
         self.comparer().keep_fitted(kept)
         return self
 
@@ -180,16 +181,16 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Find the nearest groups, the nearest first and ties by index.
+        """Find the nearest groups, sorted by distance and then by index.
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes, default=None
-            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
         n_neighbors : int, default=None
-            In place of the parameter `n_neighbors`.
+            Overrides the parameter `n_neighbors`.
         return_distance : bool, default=True
-            Whether to return distances, too.
+            Whether to also return distances.
 
         Returns
         -------
@@ -209,14 +210,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes, default=None
-            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
         radius : float, default=1.0
             Largest distance.
         return_distance : bool, default=True
-            Whether to return distances, too.
+            Whether to also return distances.
         sort_results : bool, default=False
-            Whether the nearest come first; otherwise groups come in the order of their indices.
+            Whether to sort groups by distance; otherwise they are sorted by index.
 
         Returns
         -------
@@ -244,17 +245,17 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes, default=None
-            Queries; ``None`` stands for the indexed groups, each of which is left out of its own answer.
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
         n_neighbors : int, default=None
-            In place of the parameter `n_neighbors`.
+            Overrides the parameter `n_neighbors`.
         mode : {"connectivity", "distance"}, default="connectivity"
             Ones, or distances.
 
         Returns
         -------
         graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
-            With each row's entries in order of distance.
+            The entries of each row are sorted by distance.
         """
         if mode not in ("connectivity", "distance"):
             raise ValueError(f"mode must be 'connectivity' or 'distance', got {mode!r}.")
@@ -266,24 +267,24 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes
+        X : groups, or input of the pipeline
             Queries.
 
         Returns
         -------
         graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
-            With ``mode="distance"``, one neighbour more than `n_neighbors`, as a group is its own first.
+            With ``mode="distance"`` there is one neighbour more than `n_neighbors`, because a group is its own nearest.
         """
         check_is_fitted(self, "similarity_")
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
-        """Index groups and return their graph, each group's own entry first.
+        """Index groups and return their graph, in which each group is its own first neighbour.
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes
-            The groups to be found.
+        X : groups, or input of the pipeline
+            The groups to index.
         y : None
             Ignored.
 
@@ -307,7 +308,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         path : str or path-like
-            A folder, made anew; one that holds a saved index is replaced.
+            Folder to create; an existing saved index is replaced.
         """
         check_is_fitted(self, "similarity_")
         storage.save(path, self)
@@ -321,7 +322,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         path : str or path-like
             The folder.
         mmap_mode : {"r", "c"}, default=None
-            Leave the arrays on disk and read them as needed, as in `numpy.load`; checksums are then not looked at.
+            Leave the arrays on disk and read them as needed, as in `numpy.load`. Checksums are then not verified.
 
         Returns
         -------
@@ -330,21 +331,21 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return storage.load(path, cls, mmap_mode)
 
     def stored_state(self) -> dict[str, Any]:
-        """What was learnt, to be saved beside the parameters."""
+        """Learnt state, to be saved with the parameters."""
         return {"similarity_": self.similarity_}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+        """Restore the state returned by `stored_state`."""
         self.similarity_ = state["similarity_"]
 
     def check_restored(self) -> None:
-        """Raise unless everything is there that a query needs."""
+        """Raise unless the index has everything that a query needs."""
         self._validate_params()
         _check_compares(self.comparer())
         check_is_fitted(self.comparer(), "n_groups_")
 
     def comparer(self) -> Any:
-        """The fitted similarity of groups, which is the last step of a pipeline.
+        """The fitted similarity, without the pipeline steps before it.
 
         Returns
         -------
@@ -354,7 +355,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return split_pipeline(self.similarity_)[1]
 
     def _working(self) -> Any:
-        """The same with the number of jobs and the verbosity of the index."""
+        """A copy of the similarity with the `n_jobs` and `verbose` of the index."""
         similarity = copy(self.comparer())
         for name in ("n_jobs", "verbose"):
             if getattr(self, name) and hasattr(similarity, name):
@@ -362,7 +363,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return similarity
 
     def _groups(self, X: Any) -> Any:
-        """What the steps before the last make of X."""
+        """X, transformed by the pipeline steps before the similarity."""
         before = split_pipeline(self.similarity_)[0]
         return X if before is None else before.transform(X)
 
@@ -371,17 +372,17 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : groups, or what the pipeline takes, default=None
-            Queries; ``None`` stands for the indexed groups.
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups.
         itself : float, default=inf
-            What to put in the place of an indexed group's distance to itself.
+            Value that replaces an indexed group's distance to itself.
 
         Yields
         ------
         distances : ndarray of shape (n_rows, `n_samples_fit_`)
             Distances of some queries.
         own : ndarray of shape (n_rows,)
-            Distances of indexed groups to themselves, which `itself` has replaced; empty for queries.
+            The replaced distances of indexed groups to themselves; empty if `X` is given.
         """
         similarity = self._working()
         sign, n = (-1 if similarity.higher_is_nearer else 1), similarity.n_groups_
@@ -429,7 +430,7 @@ def _check_compares(similarity: Any) -> None:
 
 
 def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and values of each row's k smallest entries, in order, ties by column."""
+    """Columns and values of each row's k smallest entries, sorted by value and then by column."""
     columns = np.argpartition(matrix, k - 1, axis=1)[:, :k]
     largest = np.take_along_axis(matrix, columns, axis=1).max(axis=1)
     tied = np.flatnonzero((matrix <= largest[:, None]).sum(axis=1) > k)
@@ -443,7 +444,7 @@ def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _objects(arrays: list[np.ndarray]) -> np.ndarray:
-    """Arrays of different lengths in an array."""
+    """An object array of arrays of different lengths."""
     objects = np.empty(len(arrays), dtype=object)
     for i, array in enumerate(arrays):
         objects[i] = array

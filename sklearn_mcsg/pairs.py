@@ -1,4 +1,4 @@
-"""Pairs as samples: a similarity judged by how well it orders them."""
+"""Pairs as samples: similarities are scored against human judgements."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["PairSimilarity", "spearman_interval"]
 
 
 class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
-    """Similarity of pairs, to be scored against people's judgements.
+    """Similarity of pairs, scored against human judgements.
 
     A sample is a pair of texts or of groups. `predict` gives the similarity of each pair and `score` its rank
-    correlation with the given values, so that `GridSearchCV` chooses likelihood, criterion, weights and vectors.
+    correlation with the given values, so that `GridSearchCV` can choose likelihood, criterion, weights and vectors.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Outputs that grow with dissimilarity (``"distance"``, ``"divergence"``, ``"centered"``) come negated from `predict`:
+    `predict` negates outputs that grow with dissimilarity (``"distance"``, ``"divergence"``, ``"centered"``), so that
     higher always means more similar.
 
     Examples
@@ -115,24 +115,24 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_pairs, 2)
             Pairs.
         y : array-like of shape (n_pairs,)
-            How similar the pairs are.
+            Given similarity of each pair.
 
         Returns
         -------
         rho : float
-            0, with a warning, when either side is constant and has no order.
+            0, with a warning, if the similarities or `y` are constant.
         """
         try:
             y = column_or_1d(y).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"y must hold numbers that say how similar the pairs are: {error}.") from error
         if not np.isfinite(y).all():
-            raise ValueError(f"y holds NaN or infinity, for pair {int(np.argmin(np.isfinite(y)))} first.")
+            raise ValueError(f"y holds NaN or infinity, first at pair {int(np.argmin(np.isfinite(y)))}.")
         similarity = self.predict(X)
         check_consistent_length(similarity, y)
         constant = [name for name, v in (("The prediction", similarity), ("y", y)) if np.ptp(v) == 0]
         if constant:
-            warnings.warn(f"{constant[0]} is constant and orders no pairs: the score is 0.", stacklevel=2)
+            warnings.warn(f"{constant[0]} is constant, so pairs have no order: the score is 0.", stacklevel=2)
             return 0.0
         return float(spearmanr(similarity, y).statistic)
 
@@ -147,12 +147,12 @@ def spearman_interval(
 ) -> tuple[float, float, float]:
     """Spearman's rank correlation with a bootstrap confidence interval.
 
-    Pairs are resampled with replacement; the interval lies between percentiles of their correlations.
+    Pairs are resampled with replacement; the interval is between percentiles of the resampled correlations.
 
     Parameters
     ----------
     x, y : array-like of shape (n_pairs,)
-        The two values of each pair, for example people's judgements and predicted similarities.
+        The two values of each pair, for example human judgements and predicted similarities.
     confidence_level : float, default=0.95
         Coverage of the interval.
     n_resamples : int, default=1000
@@ -163,7 +163,7 @@ def spearman_interval(
     Returns
     -------
     correlation, low, high : float
-        NaN where `x` or `y` is constant and has no order.
+        NaN if `x` or `y` is constant.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def spearman_interval(
 
 
 def _rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Spearman's correlation along an axis, 0 where a sample is constant and has no order."""
+    """Spearman's correlation along an axis, 0 where a sample is constant."""
     x, y = (rankdata(values, axis=axis) - (values.shape[axis] + 1) / 2 for values in (x, y))
     norms = np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))
     return (x * y).sum(axis=axis) / np.where(norms > 0, norms, 1)
@@ -206,12 +206,12 @@ def _sides(X: Any) -> tuple[list, list]:
     if hasattr(X, "columns"):
         columns = list(X.columns)
         if len(columns) != 2:
-            raise ValueError(f"Pairs in a frame are two columns, got {len(columns)}.")
+            raise ValueError(f"A frame of pairs must have two columns, got {len(columns)}.")
         if hasattr(X, "iloc"):
             return list(X.iloc[:, 0]), list(X.iloc[:, 1])
         return list(X[columns[0]]), list(X[columns[1]])
     if not isinstance(X, Iterable):
-        raise ValueError(f"Pairs are an array, a list of tuples or a frame of two columns, got {type(X).__name__}.")
+        raise ValueError(f"Pairs must be an array, a list of tuples or a frame of two columns, got {type(X).__name__}.")
     pairs = list(X)
     for i, pair in enumerate(pairs):
         if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str | bytes) or len(pair) != 2:

@@ -1,7 +1,7 @@
 """Conjugate priors for the Bayes factor, given by the user or learnt from a corpus.
 
-A learnt prior is empirical Bayes by the method of moments (`learn_shape`). It comes from the groups' statistics in
-closed form, so it depends neither on their order nor on whether they came at once or in pieces.
+A learnt prior is an empirical Bayes estimate by the method of moments (`learn_shape`). It is a closed-form function of
+the groups' statistics, so it does not depend on the order of the groups or on how they are divided into batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALPHA_MAX = 100.0  # beyond it the variances of groups hardly differ
 class NormalGamma:
     """Normal-Gamma prior: precision ~ Gamma(alpha, rate=beta), mean ~ Normal(mean, 1 / (kappa precision)).
 
-    For `DiagonalGaussian` it holds for each feature on its own; for `SphericalGaussian` all features share
+    For `DiagonalGaussian` it applies to each feature separately; for `SphericalGaussian` all features share
     one precision.
 
     Parameters
@@ -34,7 +34,7 @@ class NormalGamma:
     mean : float or array-like of shape (n_features,)
         Prior mean.
     kappa : float
-        Number of vectors the prior mean is worth.
+        Weight of the prior mean, as a number of vectors.
     alpha : float
         Shape of the precision.
     beta : float or array-like of shape (n_features,)
@@ -63,7 +63,7 @@ class NormalGamma:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights, means and scatters of groups united with the prior's own pseudo-vectors.
 
-        The prior is worth `kappa` vectors at its mean with a scatter of ``2 beta``, so the united scatter is twice the
+        The prior counts as `kappa` vectors at its mean with a scatter of ``2 beta``, so the united scatter is twice the
         posterior rate. Each scale is shared by `features` features.
         """
         weight = n[:, None]
@@ -96,11 +96,11 @@ class NormalWishart:
     mean : float or array-like of shape (n_features,)
         Prior mean.
     kappa : float
-        Number of vectors the prior mean is worth.
+        Weight of the prior mean, as a number of vectors.
     dof : float
         Degrees of freedom, greater than n_features - 1.
     scatter : array-like of shape (n_features, n_features)
-        Inverse scale matrix, symmetric positive definite: the scatter of the vectors the prior is worth.
+        Inverse scale matrix, symmetric positive definite: the scatter of the prior's pseudo-vectors.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class NormalWishart:
         return np.linalg.cholesky(np.asarray(self.scatter, dtype=np.float64))
 
     def whitened(self, x: np.ndarray) -> np.ndarray:
-        """Vectors in coordinates in which the prior's scatter is the identity."""
+        """Vectors in coordinates where the prior's scatter is the identity."""
         root = self._root
         d = len(root)
         return solve_triangular(root, x.reshape(-1, d).T, lower=True).T.reshape(x.shape)
@@ -139,8 +139,8 @@ class NormalWishart:
     def united(self, n: np.ndarray, mean: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights, means and factors of groups united with the `kappa` vectors at the prior mean, whitened around it.
 
-        The scatter of a group is F^T F with `factors` F. With the identity, which is the prior's own scatter, it is the
-        posterior scatter.
+        The scatter of a united group is F^T F, where F are its factors. Adding the identity, which is the prior's own
+        scatter, gives the posterior scatter.
         """
         total = self.kappa + n
         shift = self.whitened(mean - self.mean)
@@ -149,7 +149,7 @@ class NormalWishart:
         return total, (n / total)[:, None] * shift, rows
 
     def log_evidence(self, statistics: Any, log_det: np.ndarray) -> np.ndarray:
-        """Log evidence of groups from the log determinants of their posterior scatters, less that of the prior's."""
+        """Log evidence of groups from the log determinants of their posterior scatters minus that of the prior."""
         root, n = self._root, statistics.n
         d = len(root)
 
@@ -162,7 +162,7 @@ class NormalWishart:
 
 
 def check_prior(prior: object, kind: type, n_features: int, scales: int) -> None:
-    """Raise unless a given prior is of the right kind and fits the number of features."""
+    """Raise unless a given prior is of the right class and has the right number of features."""
     if prior is None:
         return
     if not isinstance(prior, kind):
@@ -186,19 +186,19 @@ def _check_positive(prior: NormalGamma | NormalWishart, *names: str) -> None:
 def learn_shape(
     n: np.ndarray, within: np.ndarray, between: np.ndarray, noise: float, features: int = 1
 ) -> tuple[float, float, np.ndarray]:
-    """Precision of the mean, shape of the variances and mean variance within groups, by the method of moments.
+    """Estimate kappa, alpha and the mean variance within groups by the method of moments.
 
     Suppose a group has precision l ~ Gamma(alpha, beta), its mean is N(m, 1 / (kappa l)) and its n vectors are
-    N(mean, 1 / l). Write v = E[1 / l] = beta / (alpha - 1) for the mean variance, f for a group's degrees of freedom.
+    N(mean, 1 / l). Let v = E[1 / l] = beta / (alpha - 1) be the mean variance, and f a group's degrees of freedom.
 
     - The scatter within a group has expectation f / l. Hence v = sum(within) / sum(f).
     - Group means have variance (1 / kappa + 1 / n) / l around m. Hence sum(n deviation^2) = v (N / kappa + G) for
       G groups of N vectors in all, and 1 / kappa = between / (v N) - G / N.
-    - The scatter within is chi-squared with f degrees of freedom, over l, so its square has expectation
+    - The scatter within a group is chi-squared with f degrees of freedom, divided by l, so its square has expectation
       f (f + 2) E[1 / l^2], and E[1 / l^2] = v^2 (alpha - 1) / (alpha - 2). Hence
       sum(within^2 / (f + 2)) / (v^2 sum(f)) = 1 + 1 / (alpha - 2).
 
-    Estimates are clipped to a range in which few or single vectors cannot take them to infinity.
+    Estimates are clipped, so that they stay finite if groups have few vectors or only one.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def learn_shape(
         Number of features that share each scale.
     """
     several = within.any(axis=1)
-    # n - 1 from two vectors on; weights may sum to less, and then half of them is free
+    # n - 1 degrees of freedom or, for weights that sum to less than 2, n / 2
     freedom = features * np.maximum(n[several] - 1, n[several] / 2)
     total = features * n.sum()
     variance = (within[several].sum(axis=0) / freedom.sum() if several.any() else between / total) + noise

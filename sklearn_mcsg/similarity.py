@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import calibration
-from sklearn_mcsg._checks import check_positive_integer, check_same_width, check_share
+from sklearn_mcsg._checks import check_positive_integer, check_same_width
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg._validation import validate_group
 from sklearn_mcsg.base import GroupSimilarity
@@ -50,32 +49,32 @@ class ModelComparisonSimilarity(GroupSimilarity):
         likelihood by the exact evidence under a conjugate prior, which is learnt from the fitted corpus unless the
         likelihood is an instance that has one.
     output : {"similarity", "distance", "divergence", "centered"}, default="similarity"
-        What `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need one of the last
-        three: the similarity is higher for nearer groups, and they would cluster it upside down without an error.
+        Values that `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need one of
+        the last three. They would read the similarity as a distance, without an error.
 
-        - ``"similarity"``: as above, unbounded, higher for more similar groups. As a kernel it is not positive
-          semi-definite in general.
+        - ``"similarity"``: the difference above; unbounded, higher for more similar groups. It is not a positive
+          semi-definite kernel in general.
         - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
           twice the log-likelihood ratio.
         - ``"divergence"``: distance times ``(n + m) / (n m)``, which removes most of the dependence on the sizes of the
           groups; close to the squared Mahalanobis distance of the means.
-        - ``"centered"``: one minus the cosine of the two groups as seen from the centre of the reference groups, in
-          [0, 2]. It removes the part that all distances have in common, which is large on real text.
+        - ``"centered"``: one minus the cosine of the angle between the two groups, seen from the centre of the
+          reference groups, in [0, 2]. It removes the part common to all distances, which is large on real text.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector. It keeps groups of one vector and constant features finite.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=0.0
         Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
         positive value, groups may be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
     n_references : int, default=512
-        Number of fitted groups that ``"centered"`` refers to: all of them, or a random sample of this size.
+        Largest number of reference groups for ``"centered"``: all fitted groups, or a random sample of this size.
     random_state : int, RandomState instance or None, default=None
-        Determines that sample. Pass an int for reproducible results.
+        Determines the sample of reference groups. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads, or of workers of the active joblib backend.
     verbose : int, default=0
-        Verbosity of the computation of pairs.
+        Whether to show a progress bar.
 
     Attributes
     ----------
@@ -90,12 +89,12 @@ class ModelComparisonSimilarity(GroupSimilarity):
     criterion_ : Criterion
         The criterion.
     references_ : ndarray of int
-        The fitted groups that ``"centered"`` refers to.
+        Indices of the reference groups of ``"centered"``.
 
     See Also
     --------
     model_comparison_similarity : The same as a function.
-    GroupSimilarity : The template, for a similarity of your own.
+    GroupSimilarity : The base class, for a similarity of your own.
 
     Notes
     -----
@@ -162,10 +161,10 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # What the template asks for -----------------------------------------------------------------------------------
+    # Hooks of the base class --------------------------------------------------------------------------------------
 
     def start(self, output: str | None = None) -> Learnt:
-        """What the parameters say; raise NotFittedError if an output needs more."""
+        """State given by the parameters alone; raise NotFittedError if `output` needs a fitted corpus."""
         comparison = self._new_comparison()
         reasons = [] if output is None else comparison.unlearnt(self.prior_strength, OUTPUTS[output])
         if reasons:
@@ -180,7 +179,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return learnt.comparison.statistics(groups)
 
     def learn(self, summaries: Any, references: np.ndarray | None = None) -> Learnt:
-        """Learn prior and pseudo-vectors from statistics, and draw the references unless they are given."""
+        """Learn prior and pseudo-vectors from statistics, and draw reference groups unless they are given."""
         if references is None:
             references = np.arange(len(summaries))
             if len(references) > self.n_references:
@@ -191,7 +190,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return replace(start, comparison=comparison, statistics=summaries, references=references)
 
     def prepare(self, learnt: Learnt, summaries: Any, output: str) -> Any:
-        """Criteria of the groups."""
+        """Compute the criteria of the groups."""
         if summaries is learnt.statistics:
             return learnt.fitted(OUTPUTS[output])
         return learnt.prepare(summaries, OUTPUTS[output])
@@ -199,30 +198,39 @@ class ModelComparisonSimilarity(GroupSimilarity):
     def compare(
         self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """All pairs, of which only half are computed if both sides are the same object."""
+        """Compare all pairs; only half of them are computed if both sides are the same object."""
         return learnt.comparison.all_pairs(left, None if right is left else right, OUTPUTS[output], dtype, out)
 
     def compare_rows(self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
-        """Pairs of the same row."""
+        """Compare pairs of the same row."""
         return learnt.comparison.row_by_row(left, right, OUTPUTS[output], dtype)
 
     def learnt(self) -> Learnt:
-        """What was learnt, as a plain object for functions that use it; before `fit`, what the parameters say."""
+        """The learnt state as a plain object; before `fit`, the state given by the parameters alone."""
         self._validate_params()
         if not self._is_fitted:
             return self.start()
-        return replace(self._learnt_for(self.output), output=choose_output(self.output), dtype=self._fitted.dtype)
+        found = {"output": choose_output(self.output), "dtype": self._fitted.dtype, "null": self._fitted.null}
+        return replace(self._learnt_for(self.output), **found)
 
     def _needs_corpus(self) -> bool:
         """Whether something has to be learnt from a corpus before groups can be compared."""
         self._validate_params()
         return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
 
+    def sizes(self, prepared: Any) -> np.ndarray:
+        """Total weight of each group: by chance, distances of small groups are larger."""
+        return prepared.n
+
+    def null_power(self, output: str) -> int:
+        """The power of a normal variable that distances of random pairs resemble."""
+        return OUTPUTS[output].null_power
+
     def _learnt_for(self, output: str) -> Learnt:
         return super()._learnt_for(output).with_jobs(self.n_jobs, self.verbose)
 
     def _new_comparison(self) -> Comparison:
-        """What the parameters say, before anything is learnt."""
+        """A comparison from the parameters, before anything is learnt."""
         likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
         criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
         comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
@@ -238,27 +246,26 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self._fitted_key = self._model_key()
 
     def stored_state(self) -> dict[str, Any]:
-        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        """Learnt state, to be saved with the parameters; empty before `fit`."""
         state = super().stored_state()
-        learnt = {"references": self.references_, "null": self._fitted.learnt.null} if state else {}
+        learnt = {"references": self.references_} if state else {}
         return {**state, **learnt}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
-        learnt = replace(self.learn(state["summaries"], state["references"]), null=state["null"])
-        super().restore_state({**state, "learnt": learnt})
+        """Restore the state returned by `stored_state`."""
+        super().restore_state({**state, "learnt": self.learn(state["summaries"], state["references"])})
 
     def _check_unchanged(self) -> None:
         if self._model_key() != self._fitted_key:
             raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
 
     def _model_key(self) -> tuple:
-        """What the kept statistics depend on."""
+        """The parameters that the kept statistics depend on."""
         parts = (self.likelihood, self.criterion)
         keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
         return *keys, self.reg_covar
 
-    # What users call ----------------------------------------------------------------------------------------------
+    # Public methods -----------------------------------------------------------------------------------------------
 
     def explain(self, a: Any, b: Any, *, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
         """Explain the similarity of two groups by their vectors.
@@ -268,8 +275,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         a, b : array-like of shape (n_vectors, n_features), or Groups of one group
             The two groups.
         labels : pair of sequences, default=None
-            Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
-            positions.
+            Names of the vectors of `a` and `b`; ``None`` means the labels of the groups, or positions without labels.
 
         Returns
         -------
@@ -288,7 +294,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return explain_groups(*self._read_two(a, b), labels)
 
     def _read_two(self, a: Any, b: Any) -> tuple[Learnt, Groups, Groups]:
-        """Two single groups, validated, and what was learnt."""
+        """The learnt state and two validated single groups."""
         self._validate_params()
         learnt = self._learnt_for("similarity")
         one, other = (
@@ -297,92 +303,11 @@ class ModelComparisonSimilarity(GroupSimilarity):
         check_same_width(one, other, "ab")
         return learnt, self.validate(one, "a"), self.validate(other, "b")
 
-    def calibrate(self, X: Any = None, *, n_pairs: int = 20_000) -> Self:
-        """Learn how near random pairs of groups are, so that `p_value` and `similar` can compare with chance.
-
-        Parameters
-        ----------
-        X : groups, default=None
-            Groups to draw pairs from; ``None`` means the fitted ones. Take groups of the domain that will be asked
-            about: p-values calibrated on another domain are too small.
-        n_pairs : int, default=20_000
-            Number of random pairs.
-
-        Returns
-        -------
-        self : object
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_mcsg import ModelComparisonSimilarity
-        >>> rng = np.random.default_rng(0)
-        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
-        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
-        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
-        array([ True, False])
-        """
-        check_is_fitted(self)
-        check_positive_integer(n_pairs, "n_pairs")
-        learnt = self.learnt()
-        groups = learnt.fitted(learnt.output) if X is None else learnt.prepare(self.validate(X), learnt.output)
-        null = calibration.null_distribution(learnt, groups, n_pairs, check_random_state(self.random_state))
-        self._fitted = replace(self._fitted, learnt=replace(self._fitted.learnt, null=null))
-        return self
-
-    def p_value(self, X: Any, Y: Any) -> np.ndarray:
-        """How often random pairs of about the same size are at least as near as each pair, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-
-        Returns
-        -------
-        p : ndarray of shape (n_groups,)
-            Small for pairs that are nearer than chance would make them.
-        """
-        null = self._calibrated()
-        learnt, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
-        values = self.compare_rows(learnt, left, right, output, np.dtype(np.float64))
-        return null.p_value(calibration.pair_size(left.n, right.n), OUTPUTS[output].as_distance(values))
-
-    def similar(self, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
-        """Whether pairs are nearer than all but a share `level` of random pairs of their size, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-        level : float, default=0.01
-            Accepted rate of random pairs that are called similar.
-
-        Returns
-        -------
-        similar : ndarray of shape (n_groups,) of bool
-        """
-        check_share(level, "level")
-        p, window = self.p_value(X, Y), self._calibrated().window
-        if level * (1 + window) < 1:
-            raise ValueError(
-                f"level={level} is below the smallest p-value that {window} random pairs of a size allow: calibrate "
-                f"with n_pairs={int(np.ceil(10 / level))} or more, on enough groups."
-            )
-        return p <= level
-
-    def _calibrated(self) -> calibration.NullDistribution:
-        null = self._fitted.learnt.null if self._is_fitted else None
-        if null is None or null.output != self.output:
-            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
-        return null
-
     def paired_test(self, a: Any, b: Any, *, n_permutations: int = 999) -> calibration.PermutationTest:
-        """Test whether one distribution generated two groups, by dividing their vectors at random.
+        """Test whether one distribution generated both groups, by random divisions of their vectors.
 
-        Under that hypothesis all divisions are exchangeable, so a p-value of at most 0.05 occurs in at most one of
-        twenty tests, whatever the distribution. When there are no more than `n_permutations` divisions, all of them
-        are used.
+        Under this hypothesis all divisions are exchangeable, so the test keeps its level for any distribution. If there
+        are at most `n_permutations` divisions, all of them are used.
 
         Parameters
         ----------
@@ -394,7 +319,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         Returns
         -------
         result : PermutationTest
-            With `similarity` and `pvalue`, the share of divisions that are at most as similar.
+            With `similarity` and `pvalue`, the share of divisions whose similarity is not higher.
 
         Examples
         --------
@@ -409,7 +334,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return calibration.permutation_test(learnt, one, other, n_permutations, check_random_state(self.random_state))
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Information criterion of each group in the paper's sign: lower is better.
+        """Information criterion of each group, with the sign of the paper: lower is better.
 
         It is ``-2 (L - penalty)`` for AIC, TIC and BIC, and minus twice the log evidence for the Bayes factor. Do not
         compare values of ``"vmf"`` with those of the Gaussian likelihoods, nor values of different criteria.
@@ -431,8 +356,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
     def score(self, X: Any, y: Any = None) -> float:
         """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
 
-        It chooses among Gaussian likelihoods without labels. Do not compare values of ``"vmf"``, which is a density on
-        the sphere, with theirs, nor values of different criteria.
+        It chooses among Gaussian likelihoods without labels; the restrictions of `score_samples` apply.
 
         Parameters
         ----------
@@ -459,8 +383,8 @@ def model_comparison_similarity(
 ) -> np.ndarray:
     """Compare all pairs of groups by model comparison.
 
-    The function form of `ModelComparisonSimilarity.pairwise`. What has to be learnt from a corpus is learnt from all
-    groups given, `X` and `Y` together.
+    The function form of `ModelComparisonSimilarity.pairwise`. Anything to be learnt from a corpus is learnt
+    from `X` and `Y` together.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Fitted estimators as a folder of plain arrays and JSON: nothing in it can run code.
+"""Saving of fitted estimators as a folder of plain arrays and JSON, which cannot run code.
 
     folder/index.json      format, version, the tree of parameters and state, and each array's file, size and checksum
     folder/0.npy, 1.npy …  the arrays, which can be memory-mapped
 
-`encode` turns an object into JSON and a list of arrays. Classes are stored by name and must have been registered:
-those of this package are, and so is every subclass of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity`,
-once the module that defines it has been imported.
+`encode` turns an object into JSON and a list of arrays. Classes are stored by name and must be registered. Those
+of this package are; subclasses of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity` are registered when the
+module that defines them is imported.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, Recu
 
 
 class UnregisteredError(ValueError):
-    """A saved index holds a class that is not known."""
+    """A saved index holds a class that is not registered."""
 
 
 def register(cls: type) -> type:
-    """Let instances of a class be saved with an index, under the class's name.
+    """Register a class, so that its instances can be saved with an index, under the name of the class.
 
-    The class must be a dataclass, or have scikit-learn's `get_params`; what it has learnt it returns from
-    `stored_state()`, as a dictionary of arrays, numbers, strings and registered classes, and takes back in
-    `restore_state(state)`. It can be used as a decorator. A later class of the same name takes the place of an earlier
-    one, but not of a class of this package.
+    The class must be a dataclass or have scikit-learn's `get_params`. If it learns from data, it must also define
+    `stored_state()`, which returns a dictionary of arrays, numbers, strings and registered classes, and
+    `restore_state(state)`, which restores it. `register` can be used as a decorator. A later class replaces an earlier
+    one of the same name, but never a class of this package.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ for _known in (Groups, Pipeline):
 
 
 def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
-    """Write a fitted estimator; a folder that holds one already is replaced once the new one is complete.
+    """Save a fitted estimator in a folder; an existing one is replaced only once the new one is complete.
 
-    A note, anything that JSON knows, is kept with it for `read_note`.
+    `note`, any JSON value, is saved with it for `read_note`.
     """
     path = Path(path).resolve()
     check_place(path)
@@ -95,12 +95,12 @@ def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
 
 
 def read_note(path: Any) -> Any:
-    """The note kept with a saved estimator, or None if there is none that can be read."""
+    """The note saved with an estimator, or None if it cannot be read."""
     return _content(Path(path)).get("note")
 
 
 def check_place(path: Any) -> None:
-    """Raise where anything but a saved estimator or an empty folder would be replaced."""
+    """Raise if the path holds anything other than a saved estimator or an empty folder."""
     path = Path(path)
     names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
     ours = re.compile(r"index\.json|\d+\.npy")
@@ -110,7 +110,7 @@ def check_place(path: Any) -> None:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """What index.json says, as far as it can be read."""
+    """The content of index.json, or an empty dictionary if it cannot be read."""
     try:
         content = json.loads((path / "index.json").read_text(encoding="utf8"))
     except (OSError, RecursionError, ValueError):
@@ -129,7 +129,7 @@ def _write(folder: Path, tree: Any, arrays: list[np.ndarray], note: Any) -> None
 
 
 def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
-    """Read a fitted estimator of an expected class."""
+    """Load a fitted estimator of an expected class."""
     path = Path(path)
     if mmap_mode not in (None, "r", "c"):
         raise ValueError(f"mmap_mode must be None, 'r' or 'c', got {mmap_mode!r}.")
@@ -147,7 +147,8 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
     if version != _VERSION:
         age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "make the index again")
         raise ValueError(
-            f"{path} was saved by {age} version of sklearn_mcsg (format {version}, this one reads {_VERSION}): {remedy}."
+            f"{path} was saved by {age} version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
+            f"{remedy}."
         )
     try:
         arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
@@ -164,9 +165,9 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
 
 
 def _open(file: Path, known: dict[str, int], mmap_mode: Any) -> np.ndarray:
-    """An array of the size it was saved with, of the same content unless it stays on disk; never pickled objects."""
+    """Open an array, never pickled objects; check its size and, unless it is memory-mapped, its checksum."""
     if file.stat().st_size != known["size"]:
-        raise ValueError(f"{file.name} has {file.stat().st_size} bytes in place of {known['size']}")
+        raise ValueError(f"{file.name} has {file.stat().st_size} bytes instead of {known['size']}")
     if mmap_mode is None and _checksum(file) != known["checksum"]:
         raise ValueError(f"the content of {file.name} has changed")
     return np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
@@ -181,14 +182,14 @@ def _checksum(file: Path) -> int:
 
 
 def _class_of(name: str) -> type | None:
-    """The registered class of a name; a public name of this package is imported first."""
+    """The registered class with a given name; a public class of this package is imported first."""
     if name not in _REGISTERED and name in sklearn_mcsg.__all__:
         getattr(sklearn_mcsg, name)
     return _REGISTERED.get(name)
 
 
 def encode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """An object as JSON, its arrays appended to a list."""
+    """Encode an object as JSON, and append its arrays to a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -221,7 +222,7 @@ def encode(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def decode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """The object that JSON and arrays stand for."""
+    """Decode an object from JSON and arrays."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -232,7 +233,7 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
         if kind.__name__ in value:
             return kind(decode(item, arrays) for item in value[kind.__name__])
     parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
-    parts.pop("memory", None)  # of a pipeline: a cache on disk is not ours to trust
+    parts.pop("memory", None)  # of a pipeline: a cache on disk cannot be trusted
     cls = _class_of(value["class"])
     if cls is None:
         raise UnregisteredError(

@@ -119,7 +119,7 @@ def test_what_must_be_fitted():
         SIF(n_components=1).pairwise(X)
     with pytest.raises(NotFittedError):
         MeanVector().transform(X)
-    with pytest.raises(ValueError, match="n_components=3 is more than 4 groups of 2 features can have"):
+    with pytest.raises(ValueError, match="n_components=3 is too large for 4 groups of 2 features"):
         SIF(n_components=3).fit(X)
 
 

@@ -164,3 +164,13 @@ def test_permutation_of_weighted_vectors_and_errors():
         model.paired_test(Groups.concatenate([a, a]), b)
     with pytest.raises(ValueError, match="a has 2 features, but b has 3"):
         model.paired_test(a, np.ones((4, 3)))
+
+
+def test_p_values_do_not_depend_on_rounding():
+    """A pair that is among the random pairs is as near as itself, however its distance was computed."""
+    rng = np.random.default_rng(0)
+    distance = rng.uniform(size=500)
+    null = NullDistribution.of(np.ones(500), distance)
+    p = null.p_value(np.ones(500), distance)
+    for factor in (1 - 1e-12, 1 + 1e-12):
+        np.testing.assert_array_equal(null.p_value(np.ones(500), factor * distance), p)

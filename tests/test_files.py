@@ -164,7 +164,7 @@ def test_many_blocks(write, form, compress):
 def test_error_in_a_later_block_names_its_line(write):
     lines = large()[0].split(b"\n")
     lines[2321] = b"word2321 " + b"0.5 " * 34 + b"0.5x"
-    with pytest.raises(ValueError, match=r"file.txt, line 2322, word 'word2321': '0.5x' is no finite number"):
+    with pytest.raises(ValueError, match=r"file.txt, line 2322, word 'word2321': '0.5x' is not a finite number"):
         load_word_vectors(write(b"\n".join(lines)))
 
 
@@ -214,19 +214,19 @@ PROBLEMS = {
     "no word but a space": (" 1 2\n", "with too few fields", "a word and 2 numbers are required"),
     "doubled space": ("x  1\n", "with too few fields", "word 'x': a word and 2 numbers are required"),
     "blank": ("\n", "with too few fields", "a word and 2 numbers are required"),
-    "letters": ("x 1 y\n", "with a value that is no finite number", "word 'x': 'y' is no finite number"),
-    "underscore": ("x 1_0 2\n", "with a value that is no finite number", "word 'x': '1_0' is no finite number"),
-    "two points": ("x 1.2.3 2\n", "with a value that is no finite number", "word 'x': '1.2.3' is no finite number"),
-    "minus alone": ("x 1.5. -\n", "with a value that is no finite number", "word 'x': '1.5.' is no finite number"),
-    "point alone": ("x 1.5 .\n", "with a value that is no finite number", "word 'x': '.' is no finite number"),
-    "minus and point": ("x -. 1.5\n", "with a value that is no finite number", "word 'x': '-.' is no finite number"),
-    "minus between": ("x 1.5-3. 2.5\n", "with a value that is no finite number", "'1.5-3.' is no finite number"),
-    "nan": ("x 1 nan\n", "with a value that is no finite number", "word 'x': 'nan' is no finite number"),
-    "inf": ("x -inf 1\n", "with a value that is no finite number", "word 'x': '-inf' is no finite number"),
-    "too large": ("x 1e39 1\n", "with a value that is no finite number", "word 'x': a value in single precision"),
-    "duplicate": ("the 1 2\n", "with a duplicate word", "word 'the': the word has come before"),
+    "letters": ("x 1 y\n", "with an invalid number", "word 'x': 'y' is not a finite number"),
+    "underscore": ("x 1_0 2\n", "with an invalid number", "word 'x': '1_0' is not a finite number"),
+    "two points": ("x 1.2.3 2\n", "with an invalid number", "word 'x': '1.2.3' is not a finite number"),
+    "minus alone": ("x 1.5. -\n", "with an invalid number", "word 'x': '1.5.' is not a finite number"),
+    "point alone": ("x 1.5 .\n", "with an invalid number", "word 'x': '.' is not a finite number"),
+    "minus and point": ("x -. 1.5\n", "with an invalid number", "word 'x': '-.' is not a finite number"),
+    "minus between": ("x 1.5-3. 2.5\n", "with an invalid number", "'1.5-3.' is not a finite number"),
+    "nan": ("x 1 nan\n", "with an invalid number", "word 'x': 'nan' is not a finite number"),
+    "inf": ("x -inf 1\n", "with an invalid number", "word 'x': '-inf' is not a finite number"),
+    "too large": ("x 1e39 1\n", "with an invalid number", "word 'x': a value in single precision"),
+    "duplicate": ("the 1 2\n", "with a duplicate word", "word 'the': the word is a duplicate"),
     "not UTF-8": (b"x\xff 1 2\n", "not UTF-8", "word 'x\ufffd': the word is not UTF-8"),
-    "number not UTF-8": (b"x 1 \xff\n", "with a value that is no finite number", "'\ufffd' is no finite number"),
+    "number not UTF-8": (b"x 1 \xff\n", "with an invalid number", "'\ufffd' is not a finite number"),
 }
 
 
@@ -254,7 +254,7 @@ def test_first_of_several_problems(write):
     with pytest.raises(ValueError, match="line 3, word 'the'"):
         load_word_vectors(path)
     path = write(path.read_bytes().replace(b"3 2\n", b"6 2\n", 1))
-    expected = "skipped 4 of 6 lines: 1 with a duplicate word, 1 with a value that is no finite number, 1 with too few "
+    expected = "skipped 4 of 6 lines: 1 with a duplicate word, 1 with an invalid number, 1 with too few "
     with pytest.warns(UserWarning, match=f"^file.txt: {expected}fields, 1 not UTF-8; the first is line 3.$"):
         words, vectors = load_word_vectors(path, on_error="skip")
     assert words == ["the", "of"]
@@ -270,11 +270,11 @@ def test_problems_of_records(write):
     words, vectors = ["a", "b", "a", "c", "d"], np.arange(10.0).reshape(5, 2)
     vectors[1, 1] = np.inf
     path = write(binary(words, vectors).replace(b"c ", b"\xff "), "v.bin")
-    with pytest.raises(ValueError, match=r"v.bin, record 2, word 'b': a value .* is no finite number.*on_error"):
+    with pytest.raises(ValueError, match=r"v.bin, record 2, word 'b': a value .* is not a finite number.*on_error"):
         load_word_vectors(path)
-    with pytest.raises(ValueError, match=r"v.bin, record 3, word 'a': the word has come before"):
+    with pytest.raises(ValueError, match=r"v.bin, record 3, word 'a': the word is a duplicate"):
         load_word_vectors(path, vocabulary=["a", "d"])
-    expected = "1 with a value that is no finite number, 1 with a duplicate word, 1 not UTF-8; the first is record 2"
+    expected = "1 with an invalid number, 1 with a duplicate word, 1 not UTF-8; the first is record 2"
     with pytest.warns(UserWarning, match=f"^v.bin: skipped 3 of 5 records: {expected}.$"):
         found, read = load_word_vectors(path, on_error="skip")
     assert found == ["a", "d"]
@@ -368,7 +368,7 @@ def test_empty(write, content, compress):
     ids=["fastText model", "prose", "utf-16"],
 )
 def test_unknown_formats(write, content):
-    with pytest.raises(ValueError, match=r"file.txt is in no known format: pass text of GloVe.*\(.bin\)"):
+    with pytest.raises(ValueError, match=r"file.txt is not in a known format: pass text of GloVe.*\(.bin\)"):
         load_word_vectors(write(content))
 
 

@@ -232,7 +232,7 @@ BAD_PARTS = {
     "float offsets": (dict(offsets=[0.0, 2.0]), ValueError, "offsets must be a 1-d array of integers"),
     "late start": (dict(offsets=[1, 2]), ValueError, "rise from 0 to the number of rows, 2, got 1 to 2"),
     "early end": (dict(offsets=[0, 1]), ValueError, "number of rows, 2, got 0 to 1"),
-    "falling offsets": (dict(offsets=[0, 2, 1, 2]), ValueError, "with a fall between"),
+    "falling offsets": (dict(offsets=[0, 2, 1, 2]), ValueError, "with a decrease in between"),
     "indices out of range": (dict(offsets=[0, 2], indices=[0, 2]), ValueError, "between 0 and 1"),
     "float indices": (dict(offsets=[0, 2], indices=[0.0, 1.0]), ValueError, "indices must be a 1-d array of integers"),
     "negative weight": (dict(offsets=[0, 1, 2], weights=[1, -2]), ValueError, "Group 1 has weight -2.0"),

@@ -21,9 +21,10 @@ DRAWING = """
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.parallel engine.outputs engine.dispatch engine.comparison engine.learnt
-    calibration explanation
+    explanation pair_explanation calibration
     _estimator base
     baselines similarity
+    embedded _coordinates embedding
     pairs neighbors duplicates _merging clustering
     text.tokens text.files text.tables text.vectorizer text.recipes text.summaries text.indexes text
     datasets

@@ -354,7 +354,7 @@ def test_duplicates_at_a_level():
         ({"level": 2}, ValueError, "between 0 and 1"),
         ({"threshold": np.nan}, ValueError, "threshold must be a number"),
         ({"level": 0.1, "similarity": ModelComparisonSimilarity()}, ValueError, "level needs a distance"),
-        ({"level": 0.1, "similarity": MeanVector()}, TypeError, "MeanVector cannot be calibrated"),
+        ({"level": 0.1, "similarity": MeanVector()}, ValueError, "level needs a distance"),
     ],
 )
 def test_errors_of_duplicates(params, error, message, make_groups):

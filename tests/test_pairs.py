@@ -125,7 +125,7 @@ def test_yes_or_no():
 
 def test_errors():
     model = PairSimilarity(pipeline()).fit(PAIRS)
-    with pytest.raises(ValueError, match="y holds NaN or infinity, for pair 1"):
+    with pytest.raises(ValueError, match="y holds NaN or infinity, first at pair 1"):
         model.score(PAIRS[:3], [1, np.nan, 2])
     with pytest.raises(ValueError, match="y must hold numbers"):
         model.score(PAIRS[:3], list("abc"))

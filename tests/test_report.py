@@ -424,7 +424,7 @@ PIPELINE, CLUSTERING = fitted(TEXTS, n_clusters=2)
             (TEXTS, PIPELINE, CLUSTERING),
             {"settings": "x"},
             TypeError,
-            "settings must be a dict of what to list, got str",
+            "settings must be a dict, got str",
         ),
         ((TEXTS, PIPELINE, CLUSTERING), {"n_clusters": 7}, ValueError, "n_clusters must be between 1 and"),
     ],

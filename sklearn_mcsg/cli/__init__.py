@@ -6,7 +6,9 @@ data or files, and 2 after an error in the command itself.
     options    the arguments of all subcommands
     corpus     texts and pairs from files
     terminal   tables, JSON, CSV and colours
-    shared     what the subcommands share; each has a module of its own, which reads, calls the library and prints
+    shared     functions that the subcommands share
+
+Each subcommand has its own module, which reads input, calls the library and prints results.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, default=None
-        Arguments; ``None`` takes those of the process.
+        Arguments; ``None`` means those of the process.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        from sklearn_mcsg.cli.options import parser  # loads everything else, which may be interrupted as well
+        from sklearn_mcsg.cli.options import parser  # imported here, so that an interrupt while loading is also caught
 
         options = parser().parse_args(arguments)
         if hasattr(sys.stdout, "reconfigure"):
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say_warnings(options.quiet)
             options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

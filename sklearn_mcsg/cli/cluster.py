@@ -1,4 +1,4 @@
-"""mcsg cluster: groups the texts of a corpus and says what each group is about."""
+"""mcsg cluster: cluster the texts of a corpus and describe each cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.text import ClusterSummary, summarize_clusters
 
-_SAMPLE = 1000  # texts that the silhouette looks at
+_SAMPLE = 1000  # texts that the silhouette uses
 
 
 def run(options: argparse.Namespace) -> None:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     summaries = summarize_clusters(pipeline, corpus.texts, clustering.cut(n_clusters), groups=groups)
     _show(options, corpus, summaries, chosen)
     if options.report is not None:
-        from sklearn_mcsg.report import cluster_report  # loads what only a page needs
+        from sklearn_mcsg.report import cluster_report  # imported here, because only reports need it
 
         settings = {"corpus": corpus.name, "clusters": f"{n_clusters}, {chosen}"}
         title = f"Clusters of {Path(corpus.name).name}"
@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> None:
 def _choose_number(
     wanted: int | str, similarity: ModelComparisonSimilarity, clustering: ModelComparisonClustering
 ) -> tuple[str, int]:
-    """How the number of clusters came about, and the number."""
+    """How the number of clusters was chosen, and the number."""
     if isinstance(wanted, int):
-        return "as asked for", wanted
+        return "as requested", wanted
     n_groups = clustering.n_groups_
     if wanted == "evidence" or n_groups < 3:
         return "found by evidence", clustering.n_clusters_
@@ -75,7 +75,7 @@ def _choose_number(
     sample = np.sort(np.random.default_rng(0).permutation(n_groups)[:_SAMPLE])
     distances = learnt.comparison.all_pairs(learnt.fitted(centered)[sample], None, centered)
     n_clusters = choose_n_clusters(clustering, distances, sample=sample)
-    return ("chosen by silhouette" if distances.any() else "as all texts are equal"), n_clusters
+    return ("chosen by silhouette" if distances.any() else "chosen because all texts are equal"), n_clusters
 
 
 def _show(options: argparse.Namespace, corpus: Corpus, summaries: list[ClusterSummary], chosen: str) -> None:

@@ -12,7 +12,7 @@ from sklearn_mcsg.cli.shared import look_up, make_pipeline, read_texts
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.explanation import Explanation
 
-_N_REFERENCES = 100  # texts that a single comparison refers to: enough, and compiled code is not needed
+_N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code
 
 
 def run(options: argparse.Namespace) -> None:
@@ -49,12 +49,12 @@ def run(options: argparse.Namespace) -> None:
 def _show(result: dict[str, Any], equal: float, explanation: Explanation) -> None:
     percent = f"{100 * result['p_value']:{'.2g' if result['p_value'] < 0.1 else '.0f'}} %"
     rows = {
-        "distance": (f"{result['distance']:8.3f}", "0 the same, 1 unrelated, 2 opposite"),
+        "distance": (f"{result['distance']:8.3f}", "0 identical, 1 unrelated, 2 opposite"),
         "p-value": (
             f"{result['p_value']:8.4f}",
-            f"{percent} of random pairs of corpus texts of this length are as near",
+            f"{percent} of random pairs of corpus texts of similar length are at least as near",
         ),
-        "similarity": (f"{result['similarity']:8.2f}", f"evidence for one shared model; equal texts have {equal:.0f}"),
+        "similarity": (f"{result['similarity']:8.2f}", f"evidence for one shared model; identical texts: {equal:.0f}"),
     }
     for name, (value, meaning) in rows.items():
         print(f"{terminal.bold(name.ljust(10))}  {value}   {meaning}")

@@ -16,7 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, and the line of each in its file; for Parquet, its row."""
+    """Texts, and the line number of each in its file; for Parquet, its row number."""
 
     name: str
     texts: list[str]
@@ -29,7 +29,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of texts, people's judgement of each pair, and its line."""
+    """Pairs of texts, with the human judgement and line number of each pair."""
 
     name: str
     gold: np.ndarray
@@ -159,7 +159,7 @@ _READERS: dict[str, _Reader] = {
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file without their ends, numbered from 1."""
+    """The lines of a UTF-8 file without line ends, numbered from 1."""
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -176,7 +176,7 @@ def _open(path: str) -> Any:
 
 
 def _choose(column: str | None, names: list[str], place: str) -> str:
-    """The column of texts: the one asked for, the only one, or the one called text."""
+    """The column of texts: the requested one, the only one, or the one called text."""
     if column is None and len(names) == 1:
         return names[0]
     wanted = "text" if column is None else column

@@ -1,4 +1,4 @@
-"""mcsg dedupe: sets of texts that say nearly the same."""
+"""mcsg dedupe: find sets of near-duplicate texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     terminal.show_records(records, options.format, lambda: _show_sets(records), fields=("set", "line", "text"))
     tell(
         options,
-        f"{count(len(sets), 'set')} of near-duplicates; {len(extra):,} of {count(len(texts), 'text')} could go.",
+        f"{count(len(sets), 'set')} of near-duplicates; {len(extra):,} of {count(len(texts), 'text')} can be removed.",
     )
 
 

@@ -1,4 +1,4 @@
-"""mcsg evaluate: rank correlation of similarities with people's judgements."""
+"""mcsg evaluate: rank correlation of similarities with human judgements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
 from sklearn_mcsg.text import EmbeddingVectorizer
 
-BASELINES: dict[str, tuple[Any, str | None]] = {  # with the weighting of words that belongs to each
+BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weighting of words
     "mean": (MeanVector(), None),
     "sif": (SIF(), "sif"),
     "sif+pca": (SIF(n_components=1), "sif"),
@@ -48,9 +48,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_pairs(pairs: Pairs) -> Pairs:
     if len(pairs.texts) < 3:
-        raise ValueError(f"{pairs.name} holds {count(len(pairs.texts), 'pair')}: a rank correlation needs 3.")
+        raise ValueError(f"{pairs.name} holds {count(len(pairs.texts), 'pair')}: a rank correlation needs at least 3.")
     if np.ptp(pairs.gold) == 0:
-        raise ValueError(f"{pairs.name}: all judgements are equal, so there is no order to compare with.")
+        raise ValueError(f"{pairs.name}: all judgements are equal, so they do not order the pairs.")
     return pairs
 
 

@@ -21,10 +21,10 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of all subcommands; `run` is what a subcommand does."""
+    """The parser of all subcommands; each sets `run`, the function to call."""
     command = argparse.ArgumentParser(
         prog="mcsg",
-        description="Compare, search and cluster texts by model comparison: does one model explain two texts, or two?",
+        description="Compare, search and cluster texts by model comparison: do two texts need one model or two?",
         epilog="""examples:
   mcsg compare "A cat sat on the mat." "A kitten lay on the rug."
   mcsg search reviews.csv "the battery died" "slow delivery" --column review
@@ -57,7 +57,7 @@ def _add_compare(commands: Any) -> None:
     command.add_argument("a", metavar="TEXT", help="the first text")
     command.add_argument("b", metavar="TEXT", help="the second text")
     command.add_argument(
-        "--corpus", help="file of texts like these two, for reference (default: 360 short texts on 12 topics)"
+        "--corpus", help="file of reference texts of the same kind (default: 360 short texts on 12 topics)"
     )
     _add_column(command)
     _add_common(command)
@@ -74,7 +74,7 @@ def _add_search(commands: Any) -> None:
         "-k", "--top", type=_positive, default=5, metavar="K", help="number of texts to show (default: 5)"
     )
     command.add_argument(
-        "--index", metavar="FOLDER", help="keep the index in a folder and reuse it as long as corpus and settings allow"
+        "--index", metavar="FOLDER", help="save the index in a folder and reuse it; new texts of the corpus are added"
     )
     _add_common(command)
 
@@ -104,7 +104,7 @@ def _add_dedupe(commands: Any) -> None:
         "--threshold",
         type=_distance,
         default=0.15,
-        help="largest distance of duplicates, from 0 (the same) to 1 (unrelated) (default: 0.15)",
+        help="largest distance between duplicates, from 0 (the same) to 1 (unrelated) (default: 0.15)",
     )
     limit.add_argument(
         "--level", type=_level, help="accepted rate of false duplicates, in place of --threshold: try 1e-6"
@@ -115,7 +115,7 @@ def _add_dedupe(commands: Any) -> None:
 
 def _add_evaluate(commands: Any) -> None:
     examples = "pairs.tsv\npairs.tsv --likelihood diag vmf --criterion aic tic --baseline mean sif+pca"
-    summary = "measure how well similarities agree with people's judgements"
+    summary = "measure how well similarities agree with human judgements"
     command = _add(commands, "evaluate", evaluate.run, summary, examples)
     command.add_argument(
         "pairs", metavar="PAIRS.tsv", help="tab-separated lines of score, text, text; - for standard input"

@@ -34,12 +34,12 @@ def run(options: argparse.Namespace) -> None:
 def _saved_index(options: argparse.Namespace, known: KnownTexts) -> GroupNeighbors:
     """The saved index of a corpus, up to date."""
     jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
-    # the index is the same whatever the number of jobs
+    # the index does not depend on the number of jobs
     update = update_index(options.index, make_pipeline(options, n_jobs=None, verbose=0), known.corpus.texts, **jobs)
     if update.replaced:
         tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
     elif 0 < update.n_reused < len(known.corpus.texts):
-        tell(options, f"The index had {count(update.n_reused, 'text')}; the others were added.")
+        tell(options, f"The index had {count(update.n_reused, 'text')}; the new ones were added.")
     return update.index
 
 

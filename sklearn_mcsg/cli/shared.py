@@ -1,4 +1,4 @@
-"""What the subcommands share: reading texts, building pipelines, and notes on standard error."""
+"""Functions that the subcommands share: reading texts, building pipelines, and notes on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn_mcsg.cli.corpus import Corpus, read_corpus
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
 
-_FEW_TEXTS = 10  # below it, distances relative to the corpus mean little
+_FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class KnownTexts:
 
 
 def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
-    """The unfitted pipeline that the options ask for."""
+    """The unfitted pipeline for the options."""
     weighting = None if options.weighting == "none" else tuple(options.weighting.split(","))
     settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
     settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
@@ -44,7 +44,7 @@ def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
     known = groups.sizes > 0
     corpus = only_known(options, corpus, known, "text", "no word that has a vector")
     if not corpus.texts:
-        raise ValueError(f"No word of {corpus.name} has a vector: choose --vectors of its language.")
+        raise ValueError(f"No word of {corpus.name} has a vector: choose --vectors for its language.")
     n = len(corpus.texts)
     if n < _FEW_TEXTS:
         tell(
@@ -64,7 +64,7 @@ def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
 
 
 def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun: str, why: str) -> Any:
-    """The part of a corpus or of pairs that is known, after a note on the rest."""
+    """Keep the known part of a corpus or of pairs, and print a note about the rest."""
     if known.all():
         return found
     first = found.lines[int(np.argmin(known))]
@@ -74,11 +74,11 @@ def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun:
 
 
 def count(n: int, noun: str) -> str:
-    """A number with its noun, in the singular or the plural."""
+    """A number with its noun, singular or plural."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def tell(options: argparse.Namespace, message: str, only_while_waiting: bool = False) -> None:
-    """Print a note on standard error, unless asked to be quiet; some notes only on a terminal."""
+    """Print a note on standard error unless `quiet` is set; notes `only_while_waiting` need a terminal."""
     if not options.quiet and (sys.stderr.isatty() or not only_while_waiting):
         print(message, file=sys.stderr)

@@ -13,8 +13,8 @@ from unicodedata import category
 
 from wcwidth import wcswidth, wcwidth
 
-_FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark grounds
-_CLEAR_TONE = 0.1  # of the strongest word: words below it are not coloured
+_FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
+_CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured
 
 
 def has_colours(stream: TextIO) -> bool:
@@ -23,29 +23,29 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def style(text: str, code: str) -> str:
-    """Text in a style, where the terminal has any."""
+    """Text in a style, if the terminal supports it."""
     return f"\x1b[{code}m{text}\x1b[0m" if has_colours(sys.stdout) else text
 
 
 def bold(text: str) -> str:
-    """Bold text, where the terminal has any."""
+    """Bold text, if the terminal supports it."""
     return style(text, "1")
 
 
 def faint(text: str) -> str:
-    """Faint text, where the terminal has any."""
+    """Faint text, if the terminal supports it."""
     return style(text, "2")
 
 
 def toned(word: str, tone: float) -> str:
-    """A word in blue for tones up to 1, in orange down to -1, underlined where it is strong."""
+    """A word in blue for positive tones, up to 1, or orange for negative ones; strong tones are underlined."""
     if abs(tone) < _CLEAR_TONE:
         return word
     return style(word, (_FOR if tone > 0 else _AGAINST) + (";1;4" if abs(tone) > 0.5 else ""))
 
 
 def printable(text: str) -> str:
-    """Text on one line without control characters, which a terminal could take for commands."""
+    """Text on one line without control characters, which a terminal could execute."""
     return "".join(" " if character.isspace() else character for character in text if _shows(character))
 
 
@@ -54,7 +54,7 @@ def _shows(character: str) -> bool:
 
 
 def shortened(text: str, room: int) -> str:
-    """Text cut to a number of columns, when a terminal shows it."""
+    """Text on one line, cut to a number of columns if the output is a terminal."""
     text = printable(text)
     if not sys.stdout.isatty() or _columns(text) <= room:
         return text
@@ -78,7 +78,7 @@ def width() -> int:
 def show_records(
     records: Sequence[Mapping[str, Any]], form: str, show: Callable[[], None] | None = None, fields: Sequence[str] = ()
 ) -> None:
-    """Print records as CSV, as JSON, by `show`, or as a table; `fields` names the columns in case there are none."""
+    """Print records as CSV, as JSON, by `show`, or as a table; `fields` names the columns if there are no records."""
     if form == "json":
         show_json(list(records))
     elif form == "csv":
@@ -97,7 +97,7 @@ def show_json(value: Any) -> None:
 
 
 def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
-    """Columns as wide as they must be; numbers to the right, the last column as long as the terminal allows."""
+    """Print columns of minimal width: numbers aligned right, the last column cut to the terminal's width."""
     names = list(records[0])
     cells = [names, *([_cell(record[name]) for name in names] for record in records)]
     widths = [max(_columns(row[k]) for row in cells) for k in range(len(names))]
@@ -121,6 +121,6 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number or text that JSON and CSV know; floats with the digits that float32 has."""
+    """A plain number or text for JSON and CSV; floats are rounded to the digits of float32."""
     value = value.item() if hasattr(value, "item") else value
     return float(f"{value:.7g}") if isinstance(value, float) else value

@@ -1,9 +1,9 @@
-"""The engine: a likelihood under a criterion, for all pairs of groups, by blocks and on several workers.
+"""The engine: compares all pairs of groups by a likelihood and a criterion, in blocks and on several workers.
 
 comparison   criteria of groups and of their unions, prepared and compared
 dispatch     which engine fits the unions of all pairs: NumPy, or compiled code
-outputs      what is returned for a pair, and the facts about each output
-blocks       how much of a matrix is computed at a time
+outputs      the values that can be returned for a pair, and their properties
+blocks       the blocks of a matrix, limited by the working memory
 parallel     blocks on the active joblib backend, with progress bars
-learnt       what an estimator has learnt from a corpus, as one plain object
+learnt       the state that an estimator has learnt from a corpus, as one plain object
 """

@@ -1,4 +1,4 @@
-"""How much of a matrix is computed at a time: one budget, from scikit-learn's `working_memory`."""
+"""Blocks of a matrix that fit into scikit-learn's `working_memory`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from sklearn import get_config
 
-CACHE_BYTES = 2**25  # of the temporary arrays of a block: larger ones gain nothing from the processor's caches
-_SMALL_SQUARE = 256  # groups: of squares on the diagonal, half is computed in vain
+CACHE_BYTES = 2**25  # of temporary arrays per block: larger blocks do not fit into the processor's caches
+_SMALL_SQUARE = 256  # groups: blocks on the diagonal stay small, because half of each is wasted
 
 
 def count_within(nbytes: int, most: float = float("inf")) -> int:
-    """How many items of `nbytes` each fit into the working memory, or into `most` bytes if that is less; at least 1."""
+    """Number of items of `nbytes` that fit into the working memory or, if less, into `most` bytes; at least 1."""
     return max(1, int(min(get_config()["working_memory"] * 2**20, most) // max(1, nbytes)))
 
 
 def rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of at most that many rows and columns."""
+    """Blocks of at most `height` rows and `width` columns."""
     for i in range(rows.start, rows.stop, height):
         for j in range(columns.start, columns.stop, width):
             yield slice(i, min(i + height, rows.stop)), slice(j, min(j + width, columns.stop))
 
 
 def triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks on and above the diagonal: one square off it and two smaller triangles, down to small squares."""
+    """Blocks on and above the diagonal: one off-diagonal square and two smaller triangles, recursively."""
     size = rows.stop - rows.start
     if size <= min(step, _SMALL_SQUARE):
         yield rows, rows
@@ -35,7 +35,7 @@ def triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
 
 
 def matrix_blocks(n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int) -> list[tuple[slice, slice]]:
-    """The blocks of a matrix, with pairs that take `pair_nbytes` each, temporary arrays included."""
+    """The blocks of a matrix of pairs that take `pair_nbytes` each, temporary arrays included."""
     count = count_within(pair_nbytes, CACHE_BYTES)
     step = max(1, int(count**0.5))
     if symmetric:

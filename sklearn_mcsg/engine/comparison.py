@@ -5,8 +5,8 @@
     groups --statistics--> Statistics --prepare--> Prepared --+                           |
                                                                output.compute(union, left, right)
 
-A block is computed by whatever joblib backend is active, so threads, processes and clusters behave alike. A pair's
-value depends on the block it falls into by rounding only.
+The active joblib backend computes the blocks, so threads, processes and clusters behave alike. The division into
+blocks changes values by rounding only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sklearn_mcsg.likelihoods.base import pooled_nbytes
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Groups prepared for an output: their statistics, and what the output needs of each group.
+    """Groups prepared for an output: their statistics, and the quantities that the output needs.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Comparison:
                 raise ValueError(f"{type(self.likelihood).__name__} defines no {method}: {remedy}.")
 
     def unlearnt(self, prior_strength: float, output: Output | None = None) -> list[str]:
-        """What has to be learnt from a corpus, in the words of the parameters."""
+        """The parameters that require learning from a corpus, as text for messages."""
         names = {criterion: name for name, criterion in CRITERIA.items()}
         criterion = names.get(type(self.criterion), type(self.criterion).__name__)
         wanted = {
@@ -112,7 +112,7 @@ class Comparison:
         return [reason for reason, needed in wanted.items() if needed]
 
     def completed(self, statistics: Any, prior_strength: float) -> Comparison:
-        """The comparison with the prior and the pseudo-vectors that a corpus suggests."""
+        """The comparison with its prior and pseudo-vectors learnt from a corpus."""
         reasons = self.unlearnt(prior_strength)
         if reasons and not statistics.n.any():
             raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
@@ -142,7 +142,7 @@ class Comparison:
         return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
 
     def prepare(self, statistics: Any, output: Output, references: Prepared | None = None) -> Prepared:
-        """Prepare groups for an output; one that needs reference groups takes them prepared."""
+        """Prepare groups for an output; `references` are the prepared reference groups, if it needs them."""
         statistics = self.with_pseudo(statistics)
         prepared = Prepared(statistics, statistics.n, self._information(statistics))
         self._check_finite(prepared.information)
@@ -156,7 +156,7 @@ class Comparison:
         return prepared
 
     def prepare_references(self, statistics: Any) -> Prepared:
-        """Prepare the groups from whose centre `centered` looks."""
+        """Prepare the reference groups of `centered`."""
         divergence = OUTPUTS["divergence"]
         prepared = self.prepare(statistics, divergence)
         return replace(prepared, among_references=float(self.all_pairs(prepared, None, divergence).mean()))
@@ -170,9 +170,9 @@ class Comparison:
         out: np.ndarray | None = None,
         fitter: PairFitter | None = None,
     ) -> np.ndarray:
-        """Every group on the left with every group on the right; ``right=None`` means the left, at half the work.
+        """Compare every left group with every right group; ``right=None`` means `left`, at half the cost.
 
-        `fitter`, if given, has been chosen before, for a larger task that this call is a part of.
+        If this call is part of a larger task, pass the `fitter` chosen for that task.
         """
         symmetric = right is None
         right = left if right is None else right
@@ -185,7 +185,7 @@ class Comparison:
         return result
 
     def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: Any = np.float64) -> np.ndarray:
-        """Each group on the left with the group of the same row on the right."""
+        """Compare each left group with the right group of the same row."""
         result = np.empty(len(left), dtype=dtype)
         count = count_within(pooled_nbytes(left.statistics, right.statistics), CACHE_BYTES)
         blocks = [(i, i) for i in gen_batches(len(left), count)]
@@ -201,7 +201,7 @@ class Comparison:
         output: Output,
         store: Callable,
     ) -> None:
-        """Compute blocks on the active backend and store them: in the worker where it shares our memory, else here."""
+        """Compute blocks on the active backend; store them in the worker if it shares memory, otherwise here."""
         comparison = replace(self, pseudo=None)
         shared = shares_memory(len(blocks), self.n_jobs)
         local = store if shared else None
@@ -249,7 +249,7 @@ def _compare(
     output: str,
     store: Callable | None,
 ) -> tuple[slice, slice, int, np.ndarray | None]:
-    """One block of all pairs, or of pairs row by row: stored, or returned."""
+    """Compute one block, of all pairs or row by row, and store or return it."""
     with np.errstate(all="ignore"):
         block = compare(comparison, left, right, OUTPUTS[output])
     if not np.isfinite(block).all():
@@ -272,7 +272,7 @@ def _rows_of_block(comparison: Comparison, left: Prepared, right: Prepared, outp
 
 
 def _store(result: np.ndarray, symmetric: bool, i: slice, j: slice, block: np.ndarray) -> None:
-    """Put a block into its place, and mirrored into the place below the diagonal; of squares on it, the upper half."""
+    """Store a block and, if symmetric, its mirror image; a block on the diagonal mirrors its upper half."""
     block = in_precision(block, result.dtype)
     if block.ndim == 1:
         result[i] = block
@@ -290,14 +290,14 @@ def _matrix(n_rows: int, n_columns: int, dtype: np.dtype) -> np.ndarray:
     except MemoryError as error:
         need = n_rows * n_columns * dtype.itemsize / 2**30
         raise MemoryError(
-            f"A matrix of {n_rows} x {n_columns} pairs takes {need:,.1f} GiB, more than there is. GroupNeighbors keeps "
-            f"only the nearest groups, as a sparse graph; pairwise_chunked yields rows; pairwise(out=...) fills a "
-            f"memory map."
+            f"A matrix of {n_rows} x {n_columns} pairs takes {need:,.1f} GiB, more than is available. GroupNeighbors "
+            f"keeps only the nearest groups, as a sparse graph; pairwise_chunked yields rows; pairwise(out=...) fills "
+            f"a memory map."
         ) from error
 
 
 def in_precision(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers in the precision of the vectors, if they fit."""
+    """Values in the precision of the vectors; raise if they overflow."""
     with np.errstate(over="ignore"):
         cast = values.astype(dtype, copy=False)
     if cast is not values and not np.isfinite(cast).all():
@@ -309,14 +309,14 @@ def _warn_of_central(central: np.ndarray) -> None:
     if central.any():
         warnings.warn(
             f"{central.sum()} of {len(central)} groups are nearer to the reference groups than the centre of the "
-            f"references is, and have no direction from it: their 'centered' values are 1. Groups of very different "
-            f"sizes cause this; prior_strength > 0 evens them out.",
+            f"references is, so they have no direction from that centre: their 'centered' values are 1. Groups of very "
+            f"different sizes cause this; set prior_strength > 0 to reduce it.",
             stacklevel=6,
         )
 
 
 class NotFiniteError(ValueError):
-    """A number has left the range of double precision."""
+    """A number is outside the range of double precision."""
 
 
 def raise_not_finite(what: str) -> NoReturn:

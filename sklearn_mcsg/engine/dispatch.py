@@ -1,10 +1,10 @@
-"""Which engine fits the unions of all pairs.
+"""Choice of the engine that fits the unions of all pairs.
 
     "numpy"   pools every pair: any likelihood, no compiled code
-    "numba"   the likelihood's own `Unions`, where it has one that is usable for the statistics
-    "auto"    the second from an amount of work on that pays for loading compiled code, and sooner once it is loaded
+    "numba"   uses the likelihood's own `Unions`, if it has one that supports the statistics
+    "auto"    "numba" if there is enough work to justify loading compiled code, or less work once it is loaded
 
-A further backend is a further engine here: a name, a question whether it is usable, and a `Fit` with the same arrays.
+To add a backend, add an engine here: a name, a check whether it is usable, and a `Fit` with the same arrays.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sklearn_mcsg.likelihoods.base import fit_pairs, pooled_nbytes
 
 ENGINES = ("auto", "numpy", "numba")
 _KERNELS = "sklearn_mcsg.likelihoods.kernels"
-_LOAD_FROM = 2**29  # bytes to go through, below which NumPy has the answer before numba is loaded
-_USE_FROM = 2**21  # the same once the kernels are loaded
+_LOAD_FROM = 2**29  # bytes of work below which NumPy finishes before numba is loaded
+_USE_FROM = 2**21  # the same limit once the kernels are loaded
 
 _engine: ContextVar[str] = ContextVar("engine", default="auto")
 
@@ -56,7 +56,7 @@ class PairFitter:
     likelihood : Likelihood
         The likelihood.
     compiled : bool
-        Whether by the likelihood's `Unions`, or by pooling every pair.
+        Whether to use the likelihood's `Unions`; otherwise every pair is pooled.
     pair_nbytes : int
         Bytes that each pair may take, temporary arrays included.
     dtype : dtype
@@ -69,7 +69,7 @@ class PairFitter:
     dtype: np.dtype
 
     def __call__(self, left: Any, right: Any) -> Fit:
-        """The fit to the union of every left group with every right group."""
+        """Fit the union of every left group with every right group."""
         if not self.compiled:
             return fit_pairs(self.likelihood, left, right)
         unions: Any = self.likelihood.unions
@@ -77,7 +77,7 @@ class PairFitter:
 
 
 def choose_fitter(likelihood: Likelihood, left: Any, right: Any, dtype: Any = np.float64) -> PairFitter:
-    """The way to the fits of all pairs of two collections, by the active engine."""
+    """Choose how to fit all pairs of two collections with the active engine."""
     engine, nbytes = _engine.get(), pooled_nbytes(left, right)
     unions: Any = likelihood.unions
     compiled = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)

@@ -1,4 +1,4 @@
-"""What a model comparison has learnt from a corpus, as one plain object that every use of it takes."""
+"""The state that a model comparison has learnt from a corpus, as one plain object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn_mcsg.groups import Groups
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A comparison, completed by what a corpus teaches, and the corpus itself as statistics.
+    """A comparison with everything learnt from a corpus, and the statistics of the corpus.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Learnt:
     statistics : Statistics or None
         Statistics of the fitted groups, without pseudo-vectors; None before `fit`.
     references : ndarray of int or None
-        The fitted groups that ``"centered"`` refers to.
+        Indices of the reference groups of ``"centered"``.
     dtype : dtype or None
         Precision of the fitted vectors.
     null : NullDistribution or None
@@ -41,16 +41,16 @@ class Learnt:
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def with_jobs(self, n_jobs: int | None, verbose: int) -> Learnt:
-        """The same with another number of jobs and verbosity."""
+        """A copy with another number of jobs and verbosity."""
         return replace(self, comparison=replace(self.comparison, n_jobs=n_jobs, verbose=verbose))
 
     def prepare(self, groups: Any, output: Output) -> Prepared:
-        """Groups, or their statistics, prepared for an output."""
+        """Prepare groups, or their statistics, for an output."""
         statistics = self.comparison.statistics(groups) if isinstance(groups, Groups) else groups
         return self.comparison.prepare(statistics, output, self._references(output))
 
     def fitted(self, output: Output) -> Prepared:
-        """The fitted groups, prepared for an output; kept for the first one that is asked for."""
+        """The fitted groups, prepared for an output; cached for the first output requested."""
         if output.name in self._cache:
             return self._cache[output.name]
         prepared = self.prepare(self.statistics, output)
@@ -59,7 +59,7 @@ class Learnt:
         return prepared
 
     def _references(self, output: Output) -> Prepared | None:
-        """The reference groups, prepared, where an output needs them."""
+        """The prepared reference groups, or None if the output does not need them."""
         if not output.needs_references:
             return None
         if "references" not in self._cache:

@@ -1,7 +1,7 @@
-"""What is returned for a pair of groups: the outputs, with the facts about each in its registry entry.
+"""Outputs: the values that can be returned for a pair of groups, with the properties of each.
 
-Every output is a function of the criterion of the union and of what was prepared of both groups. The registry `OUTPUTS`
-at the foot of this file is also the tests' list.
+Every output is a function of the criterion of the union and of the two prepared groups. The tests run over the registry
+`OUTPUTS` at the end of this file.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-NO_DIVERGENCE = 1e-9  # squared standard deviations: below it all groups are alike to rounding
+NO_DIVERGENCE = 1e-9  # in squared standard deviations; smaller divergences are rounding errors
 
 
 @dataclass(frozen=True)
 class Output:
-    """One output: how it is computed, and what users of it need to know.
+    """One output: how it is computed, and its properties.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the output.
     compute : callable
         ``compute(union, left, right)`` from the criterion of the union, which it may overwrite, and the two `Prepared`
         sides.
     label : str
-        What a reader of a figure or report sees.
+        Label in figures and reports.
     higher_is_nearer : bool
         Whether larger values mean more similar groups; otherwise it is a distance, with zeros on the diagonal.
     needs_doubled : bool
@@ -35,9 +35,9 @@ class Output:
     needs_references : bool
         Whether it needs the mean divergence to reference groups.
     can_be_embedded : bool
-        Whether it is a function of the models alone, not of the groups' sizes, so that coordinates can stand for it.
+        Whether it depends on the models only, not on the sizes of the groups, so that coordinates can represent it.
     null_power : int
-        The power of a normal variable that it resembles for random pairs: 3 for sums of squares (Wilson and Hilferty).
+        For random pairs, its root of this order is close to normal: 3 for sums of squares (Wilson and Hilferty).
     """
 
     name: str
@@ -55,7 +55,7 @@ class Output:
 
 
 def similarity(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
-    """Criterion of two models minus criterion of one, in the place of the latter."""
+    """Criterion of two models minus criterion of one; overwrites `union`."""
     np.subtract(left.information, union, out=union)
     union += right.information
     return union
@@ -72,10 +72,10 @@ def divergence(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
 
 
 def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
-    """One minus the cosine of two groups as seen from the centre of the reference groups.
+    """One minus the cosine of the angle between two groups, seen from the centre of the reference groups.
 
     A group that is nearer to the references than their centre has no direction: its cosine is 0, as for a zero vector
-    in scikit-learn, except with groups that do not diverge from it at all.
+    in scikit-learn, except with groups that do not differ from it.
     """
     apart = (union - 0.5 * (left.doubled + right.doubled)) * (1 / left.n + 1 / right.n)
     inner = 0.5 * (left.to_references + right.to_references - left.among_references - np.maximum(apart, 0))
@@ -86,7 +86,7 @@ def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
 
 
 def choose_output(name: Any, allowed: Sequence[str] | None = None) -> Output:
-    """The output of a name."""
+    """The output with a given name."""
     allowed = list(OUTPUTS) if allowed is None else allowed
     if name not in allowed:
         raise ValueError(f"output must be one of {sorted(allowed)}, got {name!r}.")

@@ -1,4 +1,4 @@
-"""Tasks on the active joblib backend, with progress bars, and without threads inside threads."""
+"""Tasks on the active joblib backend, with progress bars and without nested threads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ PATIENCE = 0.5  # seconds before a bar appears
 
 
 def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | None) -> Iterator[Any]:
-    """Call a function with each tuple of arguments; results come as they are ready where the backend can do that.
+    """Call a function with each tuple of arguments; results come as they are ready if the backend supports it.
 
-    While jobs run side by side, the threads of matrix products inside them would only wait for each other: they are
-    limited to one.
+    While jobs run in parallel, each uses one thread for matrix products; more threads would only wait for each other.
     """
     n_workers = effective_n_jobs(n_jobs)
     if n_tasks == 1 or n_workers == 1:
@@ -30,7 +29,7 @@ def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | 
 
 
 def shares_memory(n_tasks: int, n_jobs: int | None) -> bool:
-    """Whether `run` calls the function where it can write into our arrays."""
+    """Whether the workers of `run` can write into the arrays of this process."""
     if n_tasks == 1 or effective_n_jobs(n_jobs) == 1:
         return True
     backend, _ = get_active_backend(prefer="threads")
@@ -39,14 +38,14 @@ def shares_memory(n_tasks: int, n_jobs: int | None) -> bool:
 
 @cache
 def _blas_controller() -> ThreadpoolController:
-    """The BLAS libraries of the process, which take milliseconds to find; NumPy and SciPy have loaded theirs by now."""
+    """The BLAS libraries of the process, which take milliseconds to find; NumPy's and SciPy's are loaded by now."""
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController()
 
 
 def _parallel(n_jobs: int | None) -> Parallel:
-    """Results as they come where the active backend can do that, else all at the end."""
+    """Return results as they are ready if the active backend supports it, otherwise all at the end."""
     try:
         return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
     except ValueError:
@@ -56,7 +55,7 @@ def _parallel(n_jobs: int | None) -> Parallel:
 def progress(verbose: int, total: int, task: str = "comparing", unit: str = " pairs") -> Any:
     """A context with a function that advances a progress bar.
 
-    The bar appears on standard error when it is asked for, standard error is a terminal, and there is time to see it.
+    The bar appears on standard error if `verbose` is set, standard error is a terminal, and the task takes a while.
     """
     return _bar(total, task, unit) if verbose else nullcontext(lambda done: None)
 

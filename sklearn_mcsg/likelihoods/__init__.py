@@ -1,8 +1,8 @@
-"""Likelihoods: the generative models that groups are compared under, one file for each.
+"""Likelihoods: the generative models of groups, one file for each.
 
-A likelihood turns groups into sufficient statistics, pools the statistics of two groups, and says how well its best
-model explains them. Nothing else in the library knows which likelihood it works with. The registry `LIKELIHOODS` is
-also the tests' list: an entry enrols a likelihood in every law.
+A likelihood turns groups into sufficient statistics, pools the statistics of two groups, and measures how well its best
+model fits them. The rest of the library does not depend on the choice of likelihood. The tests run over the registry
+`LIKELIHOODS`: every law is checked for every entry.
 
 Observation noise: every vector stands for a small distribution around it, normal with variance `reg_covar` or, for
 directions, von Mises-Fisher with concentration 1 / `reg_covar`. All moments keep a closed form, and groups of one

@@ -1,12 +1,12 @@
-"""What a likelihood is: statistics of groups, their pooling, and the fit of the best model to them.
+"""Base classes of likelihoods: statistics of groups, their pooling, and the fit of the best model.
 
     groups --statistics--> Statistics, one row per group --------------------+
                                                                              +--> Fit --> criterion
     two collections --pool--> Statistics, one row per pair ------------------+
                     --unions--> Unions, one matrix entry per pair (faster) --+
 
-A likelihood writes each formula once. It asks the statistics for quantities such as `n` or `variance`; for single
-groups and for pooled pairs these are arrays with one row per group, for `Unions` they are matrices.
+A likelihood defines each formula once, in terms of quantities such as `n` or `variance`, which it takes from the
+statistics. For single groups and pooled pairs these are arrays with one row per group; for `Unions` they are matrices.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods.statistics import Part
 from sklearn_mcsg.storage import register
 
-_REPAIR_BYTES = 2**22  # of statistics pooled at a time
+_REPAIR_BYTES = 2**22  # size of the statistics pooled at a time
 
 
 class lazy:
@@ -43,7 +43,7 @@ class lazy:
 
 @cache
 def kernels() -> Any:
-    """The compiled kernels. The first call loads numba, so it is left to the first matrix that needs them."""
+    """The compiled kernels. The first call loads numba, so it is delayed until a matrix needs them."""
     from sklearn_mcsg.likelihoods import kernels
 
     return kernels
@@ -55,10 +55,10 @@ class Likelihood(BaseEstimator, ABC):
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
     `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
     `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`. The class attribute
-    `unions` may name a faster way to all pairs.
+    `unions` may name a subclass of `Unions`, which computes all pairs faster.
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
-    defines them before loading one.
+    defines them before loading an index.
 
     Examples
     --------
@@ -83,6 +83,7 @@ class Likelihood(BaseEstimator, ABC):
     """
 
     unions: ClassVar[type[Unions] | None] = None
+    max_coordinate_features: ClassVar[int | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -123,13 +124,26 @@ class Likelihood(BaseEstimator, ABC):
     def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
         """Log density of each vector, expected over its noise, under the best model of each group in `statistics`.
 
-        The shape is (n_groups, n_vectors), or (n_groups, n_vectors, n_features) where it is a sum over features.
-        Weighted and summed over a group's own vectors it is the group's `log_likelihood`.
+        The shape is (n_groups, n_vectors), or (n_groups, n_vectors, n_features) if it is a sum over features.
+        The weighted sum over a group's own vectors is the group's `log_likelihood`.
         """
         raise TypeError(
             f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "
             f"explanation needs."
         )
+
+    def coordinates(self, statistics: Any, corpus: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates of location and of scale, one row per group, in which a comparison is a squared distance.
+
+        They are those of the Fisher metric at `corpus`, the statistics of one group with the corpus' mean and variance.
+        """
+        raise TypeError(f"{type(self).__name__} defines no coordinates.")
+
+    def coordinate_shares(
+        self, statistics: Any, corpus: Any, vectors: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Part of each vector of one group in its coordinates; the pseudo-vectors of a prior have the rest."""
+        raise TypeError(f"{type(self).__name__} defines no coordinate_shares, which an explanation by pairs needs.")
 
     def defines(self, method: str) -> bool:
         """Whether the class defines one of the optional methods."""
@@ -137,7 +151,7 @@ class Likelihood(BaseEstimator, ABC):
 
 
 class Fit:
-    """A likelihood fitted to groups: what a criterion may ask for, computed when asked.
+    """A likelihood fitted to groups: the quantities that criteria use, computed on demand.
 
     All arrays have the same shape: ``(n_groups,)`` for single groups, ``(n_left, n_right)`` for the unions of all pairs
     of two collections.
@@ -149,7 +163,7 @@ class Fit:
     statistics : Statistics or Unions
         Statistics of the groups.
     shape : tuple of int, default=None
-        Shape to give to the results, whose entries follow each other row by row.
+        Shape of the results; entries are in row-major order.
 
     Attributes
     ----------
@@ -198,7 +212,7 @@ class Fit:
 
 
 def fit_pairs(likelihood: Likelihood, left: Any, right: Any) -> Fit:
-    """The fit to the union of every left group with every right group, by pooling each pair."""
+    """Fit the union of every left group with every right group by pooling each pair."""
     i, j = np.divmod(np.arange(len(left) * len(right)), len(right))
     return Fit(likelihood, likelihood.pool(left[i], right[j]), (len(left), len(right)))
 
@@ -211,12 +225,12 @@ def pooled_nbytes(left: Any, right: Any) -> int:
 class Unions:
     """Statistics of the union of every left group with every right group, as matrices.
 
-    A subclass gives its likelihood's formulas the quantities they ask for, by a faster way than pooling each pair.
+    A subclass computes the quantities that its likelihood's formulas use, faster than by pooling each pair.
 
     Attributes
     ----------
     compiled : tuple of str
-        Compiled functions that it calls. Small matrices use them once they are loaded.
+        Compiled functions that it calls. Small matrices use them only if they are loaded already.
     """
 
     compiled: ClassVar[tuple[str, ...]] = ()
@@ -226,7 +240,7 @@ class Unions:
 
     @classmethod
     def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
-        """Whether it can compute what these statistics were made for."""
+        """Whether it supports these statistics."""
         return True
 
     @staticmethod
@@ -235,11 +249,11 @@ class Unions:
         raise NotImplementedError
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
-        """Pairs for which the fast way has lost too many digits of a quantity that was computed; None means none."""
+        """Mask of pairs for which a computed quantity has lost too many digits; None means no pairs."""
         return None
 
     def repair(self, values: np.ndarray, quantity: str) -> None:
-        """Compute a quantity again, by pooling, for the pairs where it is imprecise."""
+        """Recompute a quantity by pooling, for the pairs where it is imprecise."""
         wrong = self.imprecise(quantity)
         indices = np.empty((0, 2)) if wrong is None else np.argwhere(wrong)
         if not len(indices):
@@ -282,12 +296,12 @@ class Unions:
 
 
 def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
-    """The vectors themselves, by reference, where moments of higher order are asked for."""
+    """The vectors themselves, by reference, if moments above the second order are needed."""
     return (Part(groups.without_labels()),) if order > 2 else ()
 
 
 def pseudo_parts(location: np.ndarray, strength: float, noise: Any, statistics: Any) -> tuple[Part, ...]:
-    """Pseudo-vectors as one weighted vector with noise, where the statistics keep vectors at all."""
+    """Pseudo-vectors as one weighted vector with noise, if the statistics keep vectors."""
     if not statistics.parts:
         return ()
     return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

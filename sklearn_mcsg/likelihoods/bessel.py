@@ -1,18 +1,18 @@
 """Special functions of the von Mises-Fisher distribution, stable for any dimension and concentration.
 
-With nu = d/2 - 1, all of them follow from one function and its two derivatives,
+With nu = d/2 - 1, all of them follow from one function and its two derivatives:
 
     f(kappa)   = log(I_nu(kappa) / kappa^nu)                log-normaliser, up to a constant
     f'(kappa)  = I_{nu+1}(kappa) / I_nu(kappa) = A_d        mean resultant length
     f''(kappa) = 1 - A_d^2 - (d - 1) A_d / kappa            its slope
 
-`scipy.special.ive` underflows where real users are (d = 768, kappa <= 50). Where nu and kappa are both
-small the power series (DLMF 10.25.2) has only positive terms; elsewhere the uniform expansion
-(DLMF 10.41.3), written with s = sqrt(nu^2 + kappa^2) so that nu = 0 is no special case,
+`scipy.special.ive` underflows for realistic values (d = 768, kappa <= 50). If nu and kappa are both small, the
+power series (DLMF 10.25.2) is used, whose terms are all positive. Otherwise the uniform expansion (DLMF 10.41.3) is
+used, written with s = sqrt(nu^2 + kappa^2) so that nu = 0 is not a special case:
 
-    f(kappa) = s - nu log(nu + s) - log(2 pi s)/2 + log sum_k U_k(nu/s) / nu^k,
+    f(kappa) = s - nu log(nu + s) - log(2 pi s)/2 + log sum_k U_k(nu/s) / nu^k.
 
-and its derivatives are taken term by term, so that nothing cancels.
+Its derivatives are taken term by term, so that nothing cancels.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.polynomial import polyval2d
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 from scipy.special import gammaln
 
 _UNIFORM_FROM = 45.0  # s from which the expansion reaches double precision
 _UNIFORM_TERMS = 14
 _SERIES_TERMS = 90
+_ARC_NODES = 512.0  # per unit of the variable
 
 
 def log_normalizer(kappa: ArrayLike, n_features: int) -> np.ndarray:
     """Logarithm of the integral of exp(kappa (mu.x - 1)) over the unit sphere.
 
-    The factor exp(-kappa) keeps the difference to the log-likelihood's kappa R exact for large kappa.
+    The factor exp(-kappa) keeps the difference from the term kappa R of the log-likelihood exact for large kappa.
     """
     nu = n_features / 2 - 1
     return _by_regime(kappa, nu, _uniform_log, _series_log) + n_features / 2 * np.log(2 * np.pi)
@@ -58,8 +60,8 @@ def approximate_concentration(length: ArrayLike, n_features: int) -> np.ndarray:
 def concentration(length: ArrayLike, n_features: int) -> np.ndarray:
     """Maximum-likelihood concentration: the root of A_d(kappa) = length, for 0 <= length < 1.
 
-    Newton's method from Banerjee's approximation, which is near enough for A_d, being concave, to converge from at
-    once.
+    Newton's method starts from Banerjee's approximation. It converges at once, because A_d is concave and the start is
+    close.
     """
     length = np.asarray(length, dtype=np.float64)
     kappa = np.asarray(approximate_concentration(length, n_features))
@@ -70,6 +72,22 @@ def concentration(length: ArrayLike, n_features: int) -> np.ndarray:
         if np.all((np.abs(step) <= 1e-9 * kappa) | (np.abs(excess) <= 1e-15)):  # the next step is below rounding
             break
     return kappa
+
+
+def arc_length(kappa: ArrayLike, n_features: int) -> np.ndarray:
+    """Integral of sqrt(A_d') from 0 to kappa: the length of a change of concentration in the Fisher metric.
+
+    In the variable t = log(1 + kappa / d) the integrand is smooth, from a constant at 0 to another at infinity.
+    """
+    position = np.log1p(np.asarray(kappa, dtype=np.float64) / n_features)
+    return _arc_length_spline(n_features, float(np.ceil(position.max(initial=0) + 1)))(position)
+
+
+@cache
+def _arc_length_spline(n_features: int, end: float) -> CubicSpline:
+    position = np.arange(int(end * _ARC_NODES) + 1) / _ARC_NODES
+    slope = np.sqrt(mean_length_derivative(n_features * np.expm1(position), n_features))
+    return CubicSpline(position, slope * n_features * np.exp(position)).antiderivative()
 
 
 def _by_regime(kappa, nu, uniform, series):
@@ -98,7 +116,7 @@ def _uniform_sums(kappa, nu):
     """The expansion's sum and its first two derivatives in s."""
     s = np.hypot(nu, kappa)
     table = _uniform_coefficients()
-    power = np.add.outer(np.arange(_UNIFORM_TERMS), 2 * np.arange(_UNIFORM_TERMS))  # of 1/s in each term
+    power = np.add.outer(np.arange(_UNIFORM_TERMS), 2 * np.arange(_UNIFORM_TERMS))  # exponent of 1/s in each term
     value, first, second = (
         polyval2d(1 / s, (nu / s) ** 2, table * factor) for factor in (1, -power, power * (power + 1))
     )

@@ -21,7 +21,7 @@ from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
 @dataclass(frozen=True, eq=False)
 class DiagonalMoments(Statistics):
-    """Centred power sums of each feature; the third and fourth only when asked for."""
+    """Centred power sums of each feature; the third and fourth only if needed."""
 
     m2: np.ndarray
     m3: np.ndarray | None
@@ -40,7 +40,7 @@ class DiagonalMoments(Statistics):
     @property
     def kurtosis(self) -> np.ndarray:
         """Kurtoses of the vectors with their noise, summed over features."""
-        variance = representable(self.variance, 1e-150)  # fourth moments are its square
+        variance = representable(self.variance, 1e-150)  # its square is used
         noise = self.reg_covar / variance
         fourth: Any = self.m4
         return (fourth / self.n[:, None] / variance / variance + noise * (6 - 3 * noise)).sum(axis=1)
@@ -52,13 +52,13 @@ class DiagonalMoments(Statistics):
 
 
 class DiagonalUnions(Unions):
-    """Sums over the features of all unions by compiled kernels; by pooling where the range is too wide for products."""
+    """Sums over features for all unions, by compiled kernels, or by pooling if the range is too wide for products."""
 
     compiled = ("log_products_float64", "weighted_by_total")
 
     @staticmethod
     def pair_nbytes(left: Any, right: Any) -> int:
-        return 32  # blocks large enough to make the preparation of both sides cheap
+        return 32  # small, so that blocks are large and preparing both sides costs little
 
     @lazy
     def _sums(self) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ class DiagonalUnions(Unions):
 
     @property
     def log_variance(self) -> np.ndarray:
-        """Log variances, summed over features: given away, to be overwritten by whoever asks for them first."""
+        """Log variances, summed over features; the first caller may overwrite them."""
         return self._sums[0] if self._sums else np.zeros(self.shape)
 
     @property
@@ -161,6 +161,18 @@ class DiagonalGaussian(Likelihood):
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
 
+    def coordinates(self, statistics: DiagonalMoments, corpus: DiagonalMoments) -> tuple[np.ndarray, np.ndarray]:
+        location = (statistics.mean - corpus.mean) / np.sqrt(corpus.variance)
+        return location, np.log(statistics.variance / corpus.variance) / np.sqrt(2)
+
+    def coordinate_shares(
+        self, statistics: DiagonalMoments, corpus: DiagonalMoments, vectors: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        share = weights[:, None] / statistics.n
+        square = np.square(vectors - statistics.mean) + statistics.reg_covar
+        _, scale = self.coordinates(statistics, corpus)
+        return share * (vectors - corpus.mean) / np.sqrt(corpus.variance), share * square / statistics.variance * scale
+
     def learn_prior(self, statistics: DiagonalMoments) -> NormalGamma:
         _, mean, deviation = corpus_mean(statistics)
         between = statistics.n @ deviation**2
@@ -177,13 +189,13 @@ class DiagonalGaussian(Likelihood):
 def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 0) -> tuple[Any, ...]:
     """Sum log scatters of all unions over the features and, where fourth moments are given, kurtoses.
 
-    Both sides are (weights, means, scatters[, third, fourth moments]). Returns the log scatters less `times` the log
-    total weight (with `times` the number of features they are log variances), and the kurtoses; nothing when the
-    scatters differ too widely for products.
+    Both sides are (weights, means, scatters[, third, fourth moments]). Returns the log scatters minus `times` the log
+    total weight, and the kurtoses; if `times` is the number of features, the former are log variances. Returns an empty
+    tuple if the scatters differ too widely for products.
 
-    A kernel multiplies `step` scatters before it takes the exponent out. For feature k, all pooled scatters lie between
+    A kernel multiplies `step` scatters before it extracts the exponent. For feature k, all pooled scatters lie between
     `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each
-    feature is scaled by a power of two that puts the geometric middle of the two at 1, so scatters lie within
+    feature is scaled by a power of two that moves the geometric mean of the two to 1, so scatters lie within
     2^(+-bits) and a product of `step` of them within 2^(+-step bits), which must not leave the exponent's range
     2^(+-room). Two more bits allow for the rounding of the scale and for the running product, which is in [1, 2).
     """
@@ -197,13 +209,13 @@ def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 
         high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (ends[1] - ends[0]) ** 2
         middle, bits = 0.25 * np.log2(low) + 0.25 * np.log2(high), (0.5 * np.log2(high / low)).max() + 2
     fourth = len(left) > 3
-    if fourth or bits > 20:  # single precision cannot hold such different numbers beside each other
+    if fourth or bits > 20:  # too wide a range for single precision
         dtype = np.dtype(np.float64)
-    room = 250 if fourth else np.finfo(dtype).maxexp - 4  # fourth moments are multiplied by squares
+    room = 250 if fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments, which are multiplied by squares
     centre = 0.5 * (ends[0] + ends[1]) if dtype == np.float32 else 0.0
     if not 2 * bits <= room:
         return ()
-    # 16 features at a time, unless that pads more than 8 would
+    # 16 features at a time, unless 8 at a time need less padding
     step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
     scale = -np.round(middle)
     padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
@@ -222,9 +234,9 @@ def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 
 def _scaled_and_padded(
     side: tuple, filler: float, transposed: bool, scale: np.ndarray, centre: Any, step: int, dtype: np.dtype
 ) -> list[np.ndarray]:
-    """Arrays as the kernels take them: padding multiplies by 1 and adds nothing."""
+    """Arrays in the form that the kernels take; padding multiplies products by 1 and adds 0 to sums."""
     n, mean, *moments = side
-    factors = [2.0**scale, 4.0**scale]  # of means and scatters
+    factors = [2.0**scale, 4.0**scale]  # for means and for scatters
     rows = 0 if transposed else -len(n) % kernels().ROWS
     powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
     powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))

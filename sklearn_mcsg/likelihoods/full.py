@@ -37,9 +37,9 @@ class FullFactors(Statistics):
     reg_covar: float
 
     def eigen(self, vectors: bool = False) -> tuple[np.ndarray, Any]:
-        """Eigenvalues of the covariance in the span of the factors, and that span's orthonormal basis.
+        """Eigenvalues of the covariance in the span of the factors, and an orthonormal basis of that span.
 
-        In the directions outside of it, if any, the eigenvalue is `reg_covar`.
+        In directions outside this span, the eigenvalue is `reg_covar`.
         """
         factors = padded(self.factors)[0] / np.sqrt(self.n)[:, None, None]
         if vectors:
@@ -50,6 +50,13 @@ class FullFactors(Statistics):
         return representable(np.where(singular > rounding, singular, 0) ** 2 + self.reg_covar), basis
 
     @property
+    def covariance(self) -> np.ndarray:
+        """Covariance matrix of each group."""
+        factors = padded(self.factors)[0]
+        square = factors.swapaxes(1, 2) @ factors / self.n[:, None, None]
+        return square + self.reg_covar * np.eye(self.n_features)
+
+    @property
     def log_det(self) -> np.ndarray:
         """Log determinant of the covariance."""
         eigenvalues, _ = self.eigen()
@@ -57,17 +64,17 @@ class FullFactors(Statistics):
         return log_det + outside * np.log(self.reg_covar) if outside > 0 else log_det
 
     def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
-        """Log determinant of the posterior scatter, less that of the prior's own."""
+        """Log determinant of the posterior scatter minus that of the prior's scatter."""
         _, _, factors = prior.united(self.n, self.mean, padded(self.factors)[0])
         return np.log1p(np.linalg.svd(factors, compute_uv=False) ** 2).sum(axis=1)
 
 
 class FullUnions(Unions):
-    """Determinants from Gram matrices of all rows, put together from matrix products, or from scatter matrices."""
+    """Determinants of all unions from Gram matrices, assembled from matrix products, or from scatter matrices."""
 
     @classmethod
     def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
-        return not left.parts  # the TIC looks at the vectors under each pooled covariance
+        return not left.parts  # the TIC needs the vectors under each pooled covariance
 
     @staticmethod
     def pair_nbytes(left: Any, right: Any) -> int:
@@ -116,6 +123,7 @@ class FullGaussian(Likelihood):
     """
 
     unions = FullUnions
+    max_coordinate_features = 64  # which have 2144 coordinates; their number grows with the square
 
     def __init__(self, prior: NormalWishart | None = None):
         self.prior = prior
@@ -159,7 +167,7 @@ class FullGaussian(Likelihood):
         return n_features + n_features * (n_features + 1) // 2
 
     def tic_penalty(self, statistics: FullFactors) -> np.ndarray:
-        """From the fourth power of the noisy Mahalanobis length, whose mean over the noise is in closed form."""
+        """Computed from the fourth power of the noisy Mahalanobis length; its mean over the noise has a closed form."""
         d = statistics.n_features
         eigenvalues, basis = statistics.eigen(vectors=True)
         outside = d - eigenvalues.shape[1]
@@ -192,13 +200,32 @@ class FullGaussian(Likelihood):
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
 
+    def coordinates(self, statistics: FullFactors, corpus: FullFactors) -> tuple[np.ndarray, np.ndarray]:
+        root = _inverse_root(corpus.covariance[0])
+        logarithm = _log_matrix(root @ statistics.covariance @ root)
+        return (statistics.mean - corpus.mean) @ root, _upper_triangle(logarithm)
+
+    def coordinate_shares(
+        self, statistics: FullFactors, corpus: FullFactors, vectors: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the logarithm L of a covariance C, a vector with the share C_i of C has (C_i C^-1 L + L C^-1 C_i) / 2."""
+        share = weights[:, None] / statistics.n
+        root = _inverse_root(corpus.covariance[0])
+        covariance = root @ statistics.covariance[0] @ root
+        quotient = np.linalg.solve(covariance, _log_matrix(covariance[None])[0])
+        centred = (vectors - statistics.mean) @ root
+        noise = statistics.reg_covar * root @ root
+        parts = share[..., None] * (centred[:, :, None] * centred[:, None] + noise) @ quotient
+        parts = 0.5 * (parts + parts.swapaxes(1, 2))
+        return share * ((vectors - corpus.mean) @ root), _upper_triangle(parts)
+
     def learn_prior(self, statistics: FullFactors) -> NormalWishart:
         d = statistics.n_features
         _, mean, deviation = corpus_mean(statistics)
         factors = statistics.factors[0]
         within, between = factors.sum(factors.rows() ** 2), statistics.n @ deviation**2
         kappa, alpha, variance = learn_shape(statistics.n, within, between, statistics.reg_covar)
-        # the correlations within groups, shrunk as by d more observations of independent features
+        # the correlations within groups, shrunk as if by d more observations of independent features
         scatter = factors.rows().T @ factors.rows()
         shrinkage = d / (statistics.n.sum() + d)
         scale = np.sqrt(variance / np.where(np.diag(scatter) > 0, np.diag(scatter), 1))
@@ -215,12 +242,30 @@ class FullGaussian(Likelihood):
         return FullFactors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
 
 
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """Inverse of the symmetric square root of a matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors / np.sqrt(values) @ vectors.T
+
+
+def _log_matrix(matrices: np.ndarray) -> np.ndarray:
+    """Logarithms of symmetric matrices."""
+    values, vectors = np.linalg.eigh(matrices)
+    return vectors * np.log(values)[:, None] @ vectors.swapaxes(1, 2)
+
+
+def _upper_triangle(matrices: np.ndarray) -> np.ndarray:
+    """Entries of symmetric matrices as vectors of half their squared norm: diagonal over the root of 2, and above."""
+    i, j = np.triu_indices(matrices.shape[1])
+    return matrices[:, i, j] * np.where(i == j, np.sqrt(0.5), 1.0)
+
+
 def _compress(factors: Groups, unit: np.ndarray) -> Groups:
-    """Reduce the rows of each group to one less, and never more than features, with the same products.
+    """Reduce the rows of each group by one, and to at most `n_features`, without changing F^T F.
 
     The rows of a group are centred, so they have no component along its part of `unit`, a unit vector. Reflecting that
-    vector onto the first axis makes the first row 0 and changes the others as below. More rows than features become
-    their triangular factor.
+    vector onto the first axis makes the first row 0 and changes the others as below. If there are more rows than
+    features, their triangular factor replaces them.
     """
     sizes, d = factors.sizes, factors.n_features
     offsets = offsets_of(np.minimum(np.maximum(sizes - 1, 0), d))
@@ -241,8 +286,9 @@ def _compress(factors: Groups, unit: np.ndarray) -> Groups:
 def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log determinants of ridge I + F^T F, with F the rows of both groups and of the bridge between their means.
 
-    Also where squares have cost too much precision, as when both groups hold the same vectors far above the ridge: to
-    first order, a rounding of the matrix moves the result by its trace with the inverse.
+    Also returns a mask of the pairs for which squaring has lost too much precision, for example because both groups
+    hold the same vectors, far above the ridge. To first order, a rounding error E of the matrix M changes the result by
+    tr(M^-1 E).
     """
     (n, mean, f), (m, mean_right, g) = left, right
     bridge = np.sqrt(n[:, None] * m / (n[:, None] + m))[..., None] * (mean_right - mean[:, None])

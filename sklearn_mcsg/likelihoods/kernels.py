@@ -1,22 +1,23 @@
 """Compiled kernels for all pairs; importing this module loads numba.
 
-Those of the diagonal model sum a function of the pooled moments over the features,
+The kernels of the diagonal model sum a function of the pooled moments over the features,
 
     scatter[k] = C_i[k] + C_j[k] + w (mu_i[k] - mu_j[k])^2,    w = n_i n_j / (n_i + n_j),
 
-for every group i on the left and j on the right. Three ideas bring them near the speed of a matrix product:
+for every left group i and right group j. Three techniques make them nearly as fast as a matrix product:
 
 1. One logarithm per pair. The scatters are multiplied, and every few features the exponent bits of the running product
-   move into an integer, so that it can neither overflow nor underflow. The caller scales the features to make sure.
-2. Sweeps over memory. The right side is stored feature by feature, so that the inner loop runs over WIDTH groups of it
-   in vector instructions, for four groups on the left at a time where registers allow.
-3. Tiles of TILE groups on the left against WIDTH on the right: a few features of the right side stay in the near
-   caches for all of them.
+   are moved to an integer, so that the product neither overflows nor underflows. The caller scales the features to
+   ensure this.
+2. Contiguous memory access. The right side is stored feature by feature, so that the inner loop runs over WIDTH right
+   groups with vector instructions, for four left groups at a time if there are enough registers.
+3. Tiles of TILE left groups and WIDTH right groups. A few features of the right groups stay in the innermost caches
+   while all left groups of the tile are processed.
 
-The caller pads the left side to a multiple of ROWS and the features to a multiple of `step`. No kernel starts threads:
-they release the interpreter lock, and blocks of pairs are joblib's to distribute.
+The caller pads the left side to a multiple of ROWS and the features to a multiple of `step`. Kernels start no threads:
+they release the interpreter lock, and joblib distributes blocks of pairs.
 
-The others, at the end, are passes over what a matrix product has left.
+The other kernels, at the end of this file, process the result of a matrix product.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 ROWS, TILE, WIDTH = 4, 32, 256
-_NARROW_TILE = 8  # of the kernel that keeps more numbers per pair
+_NARROW_TILE = 8  # TILE of the kernel that keeps more numbers per pair
 _OPTIONS: Any = {"fastmath": {"contract", "nsz", "arcp", "nnan", "ninf"}, "error_model": "numpy"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
@@ -40,18 +41,18 @@ _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
 def _compile(function):
-    """Compile, keeping the result on disk where that is possible.
+    """Compile a function, and cache the result on disk if possible.
 
-    What is kept is found again by the values a function closes over, so these must be plain: no compiled functions.
+    The cache key includes the values that the function closes over. These must be plain, not compiled functions.
     """
     try:
         return numba.njit(function, cache=True, nogil=True, **_OPTIONS)
-    except RuntimeError:  # no place to write to
+    except RuntimeError:  # no writable cache folder
         return numba.njit(function, nogil=True, **_OPTIONS)
 
 
 def take_exponents(numbers, exponents):
-    """Bring positive numbers into [1, 2) and add their exponents to integers, in compiled code only."""
+    """Scale positive numbers to [1, 2) and add their exponents to integers; for compiled code only."""
 
 
 @overload(take_exponents, jit_options=_OPTIONS)
@@ -72,9 +73,9 @@ def _take_exponents(numbers, exponents):
 
 @_compile
 def add_logarithms(numbers, exponents, factor, out):
-    """Add factor times the logarithm of each number in [1, 2) times two to its exponent.
+    """Add factor times log(x 2^e) for each number x in [1, 2) and its exponent e.
 
-    The series of the inverse hyperbolic tangent around the square root of 2: vector instructions, no branches.
+    The series of the inverse hyperbolic tangent around sqrt(2) needs no branches and compiles to vector instructions.
     """
     for j in range(len(out)):
         x = np.float64(numbers[j])
@@ -87,7 +88,7 @@ def add_logarithms(numbers, exponents, factor, out):
 
 @_compile
 def _subtract_log_total(n, n_right, times, total, exponents, out):
-    """Subtract a multiple of the logarithm of the total weight from each pair of one group with some others."""
+    """Subtract a multiple of the logarithm of the total weight for each pair of one group with several others."""
     for j in range(len(n_right)):
         total[j] = n + n_right[j]
         exponents[j] = 0
@@ -109,7 +110,7 @@ def _tiles(n_left, n_right, height):
 
 
 def _log_products(dtype):
-    """Compile the sum of a constant and log scatters, less a multiple of the log total weight, for a precision."""
+    """Compile, for a dtype, the sum of a constant and log scatters minus a multiple of the log total weight."""
     signed = _LAYOUTS[dtype][1]
 
     @_compile
@@ -161,9 +162,9 @@ def _log_products(dtype):
 def log_products_and_kurtosis(
     n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, times, constant, out, kurtosis
 ):
-    """Sum log scatters, less a multiple of the log total weight, and fourth moments over squared scatters.
+    """Sum log scatters, minus a multiple of the log total weight, and fourth moments over squared scatters.
 
-    The pooled fourth moment is Pebay's, with a and b the shares of the two groups in the total weight.
+    The pooled fourth moment follows Pebay's formula; a and b are the shares of the two groups in the total weight.
     """
     d, m = mu_right.shape
     state, exponent = np.empty((_NARROW_TILE, 8, WIDTH)), np.empty((_NARROW_TILE, WIDTH), np.int64)
@@ -227,7 +228,7 @@ def gap_of_resultants(squares, n, n_right):
 
 @_compile
 def piecewise_cubic(position, pieces, inverse_step):
-    """Put in the place of negative positions the values of cubic pieces on an even grid from 0 down."""
+    """Replace positions, which are at most 0, by the values of cubic pieces on an even grid from 0 down."""
     step = 1.0 / inverse_step
     for i in range(position.shape[0]):
         for j in range(position.shape[1]):

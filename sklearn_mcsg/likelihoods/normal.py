@@ -1,4 +1,4 @@
-"""What the three normal likelihoods share."""
+"""Functions shared by the three normal likelihoods."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LOG_2PI = np.log(2 * np.pi)
 
 
 def representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:
-    """NaN in place of variances so small that they have lost their digits; 0 stays 0."""
+    """Variances, with NaN where they are so small that they have lost digits; 0 stays 0."""
     return np.where((variance > 0) & (variance < least), np.nan, variance)
 
 
 def normal_log_likelihood(statistics: Any, log_det: np.ndarray, n_features: int, copies: int = 1) -> np.ndarray:
     """Log-likelihood -n/2 (d ln 2 pi + ln det + d) at the maximum, from the log determinant, which may be overwritten.
 
-    With `copies`, that of as many independent blocks of features, each with this log determinant.
+    `copies` is the number of independent blocks of features, each with this log determinant.
     """
     return statistics.weighted(log_det, n_features * (LOG_2PI + 1), -0.5 * copies)
 

@@ -27,8 +27,8 @@ from sklearn_mcsg.likelihoods.statistics import (
 )
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
-_LOST_DIGITS = 1e11 * np.finfo(np.float64).eps  # of squares that cancel, beside the variance they add to
-_MAX_EXPONENT = 70  # of variances in decimal digits: beyond it squares of their squares leave double precision
+_LOST_DIGITS = 1e11 * np.finfo(np.float64).eps  # beyond it, squares that cancel leave fewer than 11 digits
+_MAX_EXPONENT = 70  # decimal exponent of variances beyond which their fourth powers leave double precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class SphericalScatter(Statistics):
         return np.log(0.5 * doubled[:, 0])
 
     def moments(self) -> Iterator[tuple[Any, ...]]:
-        """Weight, sums of q and q^2, and noise of each part: q = |x - mean|^2 / (d variance), noise in variances."""
+        """Weight, sums of q and q^2, and noise of each part: q = |x - mean|^2 / (d variance), noise / variance."""
 
         def term(vectors: np.ndarray, rows: Groups, block: slice, _: Any) -> np.ndarray:
             square = np.square(vectors - rows.repeat(self.mean[block])).sum(axis=1)
@@ -84,7 +84,7 @@ class SphericalUnions(Unions):
 
     @property
     def log_variance(self) -> np.ndarray:
-        """Log variances, in the place of the variances where nothing else needs those."""
+        """Log variances, which overwrite the variances if those are not needed again."""
         return np.log(self.variance, out=None if self.left.parts else self.variance)
 
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
@@ -156,7 +156,7 @@ class SphericalGaussian(Likelihood):
         return n_features + 1
 
     def tic_penalty(self, statistics: Any) -> np.ndarray:
-        """From the noisy squared distances: their mean square is (q + noise)^2 + 2/d (noise^2 + 2 noise q)."""
+        """Computed from the noisy squared distances, whose mean square is (q + noise)^2 + 2/d (noise^2 + 2 noise q)."""
         d, n = statistics.n_features, statistics.n
         squares, cross = -n, 0.0
         for weight, second, fourth, noise in statistics.moments():
@@ -168,6 +168,19 @@ class SphericalGaussian(Likelihood):
     def log_evidence(self, statistics: Any) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
+
+    def coordinates(self, statistics: SphericalScatter, corpus: SphericalScatter) -> tuple[np.ndarray, np.ndarray]:
+        location = (statistics.mean - corpus.mean) / np.sqrt(corpus.variance)[:, None]
+        scale = np.sqrt(statistics.n_features / 2) * np.log(statistics.variance / corpus.variance)
+        return location, scale[:, None]
+
+    def coordinate_shares(
+        self, statistics: SphericalScatter, corpus: SphericalScatter, vectors: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        share = weights[:, None] / statistics.n
+        square = (np.square(vectors - statistics.mean) + statistics.reg_covar).mean(axis=1, keepdims=True)
+        _, scale = self.coordinates(statistics, corpus)
+        return share * (vectors - corpus.mean) / np.sqrt(corpus.variance), share * square / statistics.variance * scale
 
     def learn_prior(self, statistics: SphericalScatter) -> NormalGamma:
         _, mean, deviation = corpus_mean(statistics)
@@ -185,9 +198,9 @@ class SphericalGaussian(Likelihood):
 
 
 def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of all unions, and where the means are too close to each other, seen from their centre.
+    """Variances of all unions, and a mask of the pairs whose means are so close that squares cancel.
 
-    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y in one matrix product; where that cancels it comes from x - y itself.
+    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y takes one matrix product; where that cancels, it is computed from x - y.
     """
     (n, mean, s), (m, mean_right, t) = left, right
     d = mean.shape[1]
@@ -213,8 +226,8 @@ def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]
 def _squares_around_unions(rows: Groups, near: Any, far: Any, _: slice) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
 
-    With y = x minus the near group's mean and the union's mean at g delta from it,
-    |x - mean|^2 = |y|^2 - 2 g y.delta + g^2 |delta|^2; only the sum of (y.delta)^2 needs the vectors once more.
+    Let y be x minus the near group's mean, and g delta the union's mean minus the near group's mean. Then
+    |x - mean|^2 = |y|^2 - 2 g y.delta + g^2 |delta|^2, and only the sum of (y.delta)^2 needs the vectors again.
     """
     share = far.n / (near.n[:, None] + far.n)
     y = rows.rows() - rows.repeat(near.mean)

@@ -1,8 +1,8 @@
-"""Sufficient statistics: what is kept of each group, one row per group, and how two groups merge.
+"""Sufficient statistics of groups, one row per group, and how they are pooled.
 
-Moments are centred and accumulated in float64 whatever the vectors' precision: E[x^2] - E[x]^2 cancels.
-Pooling two groups never looks at their vectors again, except where a criterion needs fourth moments that
-have no small sufficient statistic; those keep their vectors as `Part`s, by reference.
+Moments are centred, because E[x^2] - E[x]^2 cancels, and accumulated in float64 whatever the precision of the vectors.
+Pooling two groups does not use their vectors again, with one exception: if a criterion needs fourth moments that have
+no small sufficient statistic, the statistics keep the vectors as `Part`s, by reference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
 
-_PROJECTIONS = 2**19  # of vectors on means at a time
+_PROJECTIONS = 2**19  # products of vectors and means at a time
 
 
 @register
@@ -87,8 +87,8 @@ class Statistics:
 class Part:
     """Vectors that belong to the groups of some statistics, and the noise around each of them.
 
-    `noise` is None for observed vectors. Pseudo-vectors of a prior carry what their likelihood knows about their
-    distribution.
+    `noise` is None for observed vectors. For pseudo-vectors of a prior it describes their distribution, in the
+    form that the likelihood uses.
     """
 
     rows: Groups
@@ -126,7 +126,7 @@ def _row_nbytes(value: Any) -> int:
 
 
 def by_blocks(groups: Groups, function: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """Apply a function to blocks of groups that fit into the working memory and join what it returns."""
+    """Apply a function to blocks of groups that fit into the working memory, and join the results."""
     joined: tuple[np.ndarray, ...] = ()
     for block in groups.blocks():
         parts = function(groups[block])
@@ -137,7 +137,7 @@ def by_blocks(groups: Groups, function: Callable[[Groups], tuple[np.ndarray, ...
 
 
 def mean_of(groups: Groups, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Total weight and weighted mean of each group, with 0 as the mean of no vectors."""
+    """Total weight and weighted mean of each group, with mean 0 for groups without vectors."""
     n = groups.totals
     return n, groups.sum(vectors) / np.where(n > 0, n, 1)[:, None]
 
@@ -182,7 +182,7 @@ def merge(a: Statistics, b: Statistics) -> Merge:
 def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]) -> np.ndarray:
     """Weighted sum over each group's vectors of ``term(vectors, rows, block, noise)``, by blocks of groups.
 
-    `term` returns one row per vector; its columns, if any, are summed each on its own.
+    `term` returns one row per vector; its columns, if any, are summed separately.
     """
     total: Any = 0.0
     for part in parts:
@@ -220,9 +220,9 @@ def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sum_over_vectors(function: Callable, rows: Groups, near: Any, far: Any) -> np.ndarray:
-    """Two sums over the vectors of each near group, for each far group, from projections of a bounded size.
+    """Two sums over the vectors of each near group, for each far group, in pieces of bounded size.
 
-    `function(piece, near, far, owners)` returns both for a piece of the rows and the near groups that own it.
+    `function(piece, near, far, owners)` returns both sums for a piece of the rows and the near groups it belongs to.
     """
     sums = np.zeros((2, len(near), len(far)))
     for owners, piece in rows.pieces(max(1, _PROJECTIONS // len(far))):

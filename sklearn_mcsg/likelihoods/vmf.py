@@ -31,15 +31,15 @@ from sklearn_mcsg.likelihoods.statistics import (
 )
 from sklearn_mcsg.storage import register
 
-_BESSEL_NBYTES = 2**10  # of the series of one Bessel function, temporary arrays included
+_BESSEL_NBYTES = 2**10  # for the series of one Bessel function, temporary arrays included
 _CONCENTRATIONS = {"exact": bessel.concentration, "banerjee": bessel.approximate_concentration}
-_NODES = 1024.0  # of the tables, per unit of their variable
+_NODES = 1024.0  # table entries per unit of the variable
 
 
 @register
 @dataclass(frozen=True)
 class AxialMoments:
-    """Moments of a von Mises-Fisher distribution about its axis: of the noise, or of pseudo-vectors."""
+    """Moments of a von Mises-Fisher distribution about its axis, for noise and for pseudo-vectors."""
 
     length: float  # of the mean
     transverse: float  # second moment in any direction across the axis
@@ -56,11 +56,11 @@ class AxialMoments:
 
     @classmethod
     def noise(cls, reg_covar: float, n_features: int) -> AxialMoments:
-        """Of the observation noise, whose concentration is 1 / reg_covar."""
+        """Moments of the observation noise, whose concentration is 1 / reg_covar."""
         return cls.of(1 / reg_covar, n_features) if reg_covar > 0 else cls(1.0, 0.0, 0.0)
 
     def squares(self, t: np.ndarray, rest: np.ndarray, expected: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean squares, over this distribution around u, along an axis (less `expected`) and across it.
+        """Mean squares under this distribution around u: along an axis, minus `expected`, and across it.
 
         `t` is the projection of u on the axis and `rest` is 1 - t^2.
         """
@@ -82,7 +82,7 @@ class Resultants(Statistics):
         return super().row_nbytes + _BESSEL_NBYTES
 
     def model(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean resultant length and concentration; a length of 1, to rounding, has an infinite one."""
+        """Mean resultant length and concentration, which is infinite if the length is 1 up to rounding."""
         length = np.linalg.norm(self.mean, axis=1)
         finite = length < 1 - 4 * np.finfo(float).eps
         kappa = _CONCENTRATIONS[self.concentration](np.where(finite, length, 0), self.n_features)
@@ -130,7 +130,7 @@ class ResultantUnions(Unions):
 
     @classmethod
     def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
-        return left.concentration == "exact"  # which the tables hold
+        return left.concentration == "exact"  # the tables hold exact values only
 
     @staticmethod
     def pair_nbytes(left: Any, right: Any) -> int:
@@ -218,7 +218,7 @@ class VonMisesFisher(Likelihood):
     def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
         length, kappa = (value[:, None] for value in statistics.model())
         noise = AxialMoments.noise(statistics.reg_covar, statistics.n_features)
-        # how far the vector stays behind the mean in its direction: 0 on average
+        # how far the vector falls short of the mean along the mean direction: 0 on average
         behind = statistics.mean[:, None] - noise.length * _unit(vectors)
         lag = np.einsum("ijk,ik->ij", behind, statistics.mean) / np.where(length > 0, length, 1)
         return -kappa * (1 - length + lag) - bessel.log_normalizer(kappa, statistics.n_features)
@@ -230,6 +230,28 @@ class VonMisesFisher(Likelihood):
         (along, across), (slope, ratio) = statistics.squares(), statistics.curvatures
         return (along / slope + ratio * across) / statistics.n
 
+    def coordinates(self, statistics: Resultants, corpus: Resultants) -> tuple[np.ndarray, np.ndarray]:
+        length, kappa = statistics.model()
+        direction = statistics.mean / np.where(length > 0, length, 1)[:, None]
+        return direction @ _tangent_axes(corpus), self._scale(kappa, corpus)[:, None]
+
+    def coordinate_shares(
+        self, statistics: Resultants, corpus: Resultants, vectors: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        length, kappa = statistics.model()
+        noise = AxialMoments.noise(statistics.reg_covar, statistics.n_features)
+        parts = (weights / statistics.n / length * noise.length)[:, None] * _unit(vectors)
+        share = parts @ statistics.mean.T / length
+        return parts @ _tangent_axes(corpus), share * self._scale(kappa, corpus)
+
+    def _scale(self, kappa: np.ndarray, corpus: Resultants) -> np.ndarray:
+        """Arc length of concentrations from the corpus' own."""
+        d = corpus.n_features
+        finite = np.where(np.isfinite(kappa), kappa, 0)
+        return np.where(
+            np.isfinite(kappa), bessel.arc_length(finite, d) - bessel.arc_length(corpus.model()[1], d), np.inf
+        )
+
     def pseudo_group(self, statistics: Resultants, strength: float) -> Resultants:
         _, mean, _ = corpus_mean(statistics)
         length = np.linalg.norm(mean)
@@ -238,6 +260,19 @@ class VonMisesFisher(Likelihood):
             kappa = float(bessel.concentration(length, len(mean)))
             parts = pseudo_parts(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics)
         return Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar, statistics.concentration)
+
+
+def _tangent_axes(corpus: Resultants) -> np.ndarray:
+    """Orthonormal axes across the direction of the corpus, in units of the metric there, as columns.
+
+    They are the axes but the first, reflected as the first axis is onto that direction.
+    """
+    d = corpus.n_features
+    (length,), (kappa,) = corpus.model()
+    direction = corpus.mean[0] / length if length > 0 else np.eye(d)[0]
+    mirror = direction + np.copysign(1.0, direction[0]) * np.eye(d)[0]
+    reflection = np.eye(d) - 2 * np.outer(mirror, mirror) / (mirror @ mirror)
+    return np.sqrt(kappa * length) * reflection[:, 1:]
 
 
 def _squares_around_unions(
@@ -256,7 +291,7 @@ def _squares_around_unions(
 
 @cache
 def _table(n_features: int, end: float) -> dict[str, np.ndarray]:
-    """Functions of a mean resultant length R, in the variable -log(1 - R^2) in which they are smooth at both ends."""
+    """Tables of functions of a mean resultant length R, in the variable -log(1 - R^2), smooth at both ends."""
     position = np.arange(int(end * _NODES) + 2) / _NODES
     length, gap = np.sqrt(-np.expm1(-position)), np.exp(-position)
     kappa = bessel.concentration(length, n_features)
@@ -277,7 +312,7 @@ def _ratio(kappa: np.ndarray, length: np.ndarray, n_features: int) -> np.ndarray
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors at unit length, through a scale at which squares neither over- nor underflow; zero stays zero."""
+    """Vectors scaled to unit length, without overflow or underflow of squares; zero vectors stay zero."""
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     vectors = vectors / np.where(largest > 0, largest, 1)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)

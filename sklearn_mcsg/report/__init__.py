@@ -1,10 +1,10 @@
-"""A page that shows clusters of texts: one HTML file with everything in it.
+"""A report of clusters of texts, as one self-contained HTML file.
 
-    page       the function, its checks, and the page filled from `templates`
-    content    what the page holds, as JSON and packed numbers
-    layout     where the map draws texts
+    page       the function `cluster_report`, which fills the page from `templates`
+    content    the content of the page, as JSON and packed numbers
+    layout     the positions of texts on the map
 
-The page computes nothing but its layout: whatever it shows was computed here.
+The scripts of the page compute only its layout; all numbers on it are computed here.
 """
 
 from sklearn_mcsg.report.page import cluster_report

@@ -1,4 +1,4 @@
-"""What the page holds, as JSON and packed numbers: texts, clusters, pairs, words, the tree and the evidence."""
+"""The content of the page, as JSON and packed numbers: texts, clusters, pairs, words, the tree and the evidence."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sklearn_mcsg.report.layout import map_of
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.tokens import APOSTROPHES, tokenize
 
-LEVELS = 15  # of colour, on either side of none
-_LEAVES = 60  # of a tree that is not shown whole, or one for each cluster if there are more clusters
-_STEM = 0.03  # of a leaf, beside a tree of height 1
+LEVELS = 15  # levels of each colour
+_LEAVES = 60  # leaves of a tree that is not shown in full, or one per cluster if that is more
+_STEM = 0.03  # length of a leaf's branch, for a tree of height 1
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_PAIRS = 20_000  # random pairs for p-values
 
 
 def shown_texts(texts: list[str], words: list[list[str]], vectorizer: Any) -> dict[str, Any]:
-    """Texts in parts, and which of its distinct words every second part is."""
+    """Texts in parts; every second part is a word, numbered among the distinct words of its text."""
     parts = [_parts(vectorizer, text, known) for text, known in zip(texts, words, strict=True)]
     distinct = [list(dict.fromkeys(known)) for known in words]
     return {
@@ -42,9 +42,9 @@ def shown_texts(texts: list[str], words: list[list[str]], vectorizer: Any) -> di
 
 
 def _parts(vectorizer: Any, text: str, known: list[str]) -> tuple[list[str], list[int] | None]:
-    """A text in parts, those at odd places its known words, and the numbers of these among its distinct words.
+    """A text in parts, with its known words at odd positions, and their numbers among its distinct words.
 
-    The numbers are None if the words cannot be found in the text, as after stemming.
+    The numbers are None if the words cannot be found in the text, for example after stemming.
     """
     number = {word: k for k, word in enumerate(dict.fromkeys(known))}
     expected = known[:-1] if vectorizer.pad_token is not None else known
@@ -105,13 +105,20 @@ def shown_pairs(learnt: Learnt, shown: np.ndarray, random_state: np.random.Rando
 def _chance(
     learnt: Learnt, every: Prepared, some: Prepared, distances: np.ndarray, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, int]:
-    """How often random pairs are as near as each pair, in parts of a whole; nothing if there are few random pairs."""
+    """P-values of all pairs as numerators and one denominator; empty and 0 if there are few random pairs."""
     n = len(every)
     if n * (n - 1) // 2 < _FEW_PAIRS or len(some) == 1:
         return np.empty(0), 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        null = null_distribution(learnt, every, _N_PAIRS, random_state)
+        null = null_distribution(
+            lambda left, right: learnt.comparison.row_by_row(every[left], every[right], learnt.output),
+            every.n,
+            _N_PAIRS,
+            random_state,
+            learnt.output.name,
+            learnt.output.null_power,
+        )
     left, right = np.triu_indices(len(some), 1)
     p = null.p_value(pair_size(some.n[left], some.n[right]), distances[left, right])
     return np.rint(p * (1 + null.window)), 1 + null.window
@@ -120,8 +127,8 @@ def _chance(
 def word_tones(learnt: Learnt, groups: Groups, shown: np.ndarray, words: list[list[str]]) -> np.ndarray:
     """Relative contributions of the words of each shown text to its pair with every other, in levels.
 
-    They are `Explanation.relative` as a share of the largest in the pair, from -`LEVELS` to `LEVELS`, text after text:
-    for each distinct word, the values against all texts.
+    They are `Explanation.relative`, scaled so that the largest in a pair is `LEVELS`. They are ordered by text, then by
+    distinct word of the text, then by the other text of the pair.
     """
     gains = list(contributions(learnt, groups, learnt.fitted(learnt.output)[shown]))
     weights = groups.split(groups.row_weights)
@@ -154,28 +161,28 @@ def shown_tree(
 ) -> dict[str, Any]:
     """The tree, or its upper part if not all texts are shown.
 
-    Leaves are a shown text or -1, the cluster or -1, and a size. Merges are two nodes, a height on the scale of square
-    roots as a share of the largest, the cluster or -1, and the similarity.
+    A leaf is a list: shown text or -1, cluster or -1, size. A merge is a list: two nodes, height, cluster or -1,
+    similarity. Heights are square roots, divided by the largest.
     """
     n, k = clustering.n_groups_, len(summaries)
     n_leaves = n if n == len(shown) else min(n, max(_LEAVES, min(k, len(shown))))
     number = {summary.label: i for i, summary in enumerate(summaries)}
     place = {int(i): j for j, i in enumerate(shown)}
     sizes = np.concatenate([np.ones(n), clustering.linkage_matrix_[:, 3]]).astype(int)
-    some = np.arange(2 * n - 1)  # a text of each node
+    some = np.arange(2 * n - 1)  # one text of each node
     for t, (child, _) in enumerate(clustering.children_):
         some[n + t] = some[child]
 
     def cluster(node: int) -> int:
         return number[int(labels[some[node]])] if node < n + n - k else -1
 
-    first = n - n_leaves  # merge that is shown
+    first = n - n_leaves  # the first merge that is shown
     kept = clustering.children_[first:]
     leaves = np.setdiff1d(np.unique(kept), np.arange(n + first, 2 * n)) if n > 1 else np.arange(1)
     renamed = {int(node): i for i, node in enumerate(chain(leaves, range(n + first, 2 * n - 1)))}
     heights = np.sqrt(np.maximum(clustering.distances_, 0))
     heights = _STEM + heights / (heights.max(initial=0) or 1)
-    heights[n - k :] += _STEM  # room for the cut, where mergers have the same height
+    heights[n - k :] += _STEM  # room for the cut between merges of the same height
     heights /= heights.max(initial=0) or 1
     below, above = [0.0, *heights][n - k], [*heights, 1.1][n - k]
     return {
@@ -191,7 +198,7 @@ def shown_tree(
 
 
 def shown_evidence(evidence: np.ndarray, chosen: int) -> dict[str, Any]:
-    """The criterion of the partitions, less its minimum, up to a few times the best and the chosen number."""
+    """The criterion of the partitions, minus its minimum, up to a few times the best or chosen number of clusters."""
     best = int(np.argmin(evidence)) + 1
     last = min(len(evidence), max(20, 4 * best, 4 * chosen))
     numbers = np.unique(np.rint(np.geomspace(1, last, 400)).astype(int))
@@ -201,5 +208,5 @@ def shown_evidence(evidence: np.ndarray, chosen: int) -> dict[str, Any]:
 
 
 def pack(numbers: np.ndarray) -> str:
-    """Numbers as compressed text."""
+    """Numbers as compressed base64 text."""
     return b64encode(compress(numbers.tobytes(), 9)).decode()

@@ -1,4 +1,4 @@
-"""Where texts are drawn: a map on which neighbours are near each other."""
+"""Layout of the map, on which neighbours are near each other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 _GAP = 0.015  # between two points, as a share of the map's width
-_FEW_POINTS = 10  # fewer are drawn by classical scaling alone
+_FEW_POINTS = 10  # fewer points are placed by classical scaling only
 
 
 def map_of(distances: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Points of the plane, between 0 and 1, with neighbours near each other and no two on each other."""
+    """Points in the unit square, with neighbours near each other and without overlaps."""
     n = len(distances)
-    with threadpool_limits(1):  # sums of several threads differ from run to run
+    with threadpool_limits(1):  # sums over several threads differ from run to run
         points = _scaled(distances)
         deviation = points[:, 0].std()
         if n >= _FEW_POINTS and deviation > 0:
@@ -44,7 +44,7 @@ def _fitted_into_unit(points: np.ndarray) -> np.ndarray:
 
 
 def _apart(points: np.ndarray) -> np.ndarray:
-    """Move points apart that lie on each other."""
+    """Move overlapping points apart."""
     angles = 2.4 * np.arange(len(points))
     points = points + 1e-6 * np.column_stack([np.cos(angles), np.sin(angles)])
     for _ in range(50):

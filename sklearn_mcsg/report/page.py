@@ -1,4 +1,4 @@
-"""The page: what goes in, and how the template is filled."""
+"""The function `cluster_report`: it checks its input and fills the template of the page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sklearn_mcsg.text import ClusterSummary, summarize_clusters
 
 __all__ = ["cluster_report"]
 
-_TONES = 5_000_000  # of words compared with texts, at most: they make up most of the page
+_TONES = 5_000_000  # largest number of pairs of a word and a text, which make up most of the page
 _TYPICAL = 3  # texts of each cluster that are always shown
 
 
@@ -50,7 +50,7 @@ def cluster_report(
     groups: Groups | None = None,
     summaries: list[ClusterSummary] | None = None,
 ) -> str:
-    """Make a page that shows clusters of texts, in one HTML file that needs no network.
+    """Make a report of clusters of texts, as one HTML page that needs no network.
 
     It has a map of the texts, the clusters with their words and most typical texts, the tree of merges, the evidence
     for each number of clusters, and for any two texts the words that are evidence for and against one shared model.
@@ -67,7 +67,7 @@ def cluster_report(
     title : str, default="Clusters of texts"
         Title of the page.
     settings : dict, default=None
-        Further settings to list at the foot of the page, beside the parameters of all parts and the versions.
+        Further settings to list at the foot of the page, in addition to all parameters and versions.
     n_clusters : int, default=None
         Number of clusters to cut the tree at; ``None`` means the clusters of `clustering`.
     max_texts : int, default=400
@@ -78,9 +78,9 @@ def cluster_report(
         Determines the map, the sample of texts and the random pairs for p-values. With an int, the same input gives
         the same page.
     groups : Groups, default=None
-        ``pipeline[:-1].transform(texts)``, if it is at hand.
+        ``pipeline[:-1].transform(texts)``, if it is available.
     summaries : list of ClusterSummary, default=None
-        What `summarize_clusters` returned for these clusters, if it is at hand.
+        Result of `summarize_clusters` for these clusters, if it is available.
 
     Returns
     -------
@@ -89,8 +89,8 @@ def cluster_report(
 
     Notes
     -----
-    Texts, titles and settings are escaped. The page's content security policy allows no script but its own and loads
-    nothing.
+    Texts, titles and settings are escaped. The page's content security policy allows only its own script and loads
+    nothing else.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def cluster_report(
     _check_fitted(texts, pipeline, clustering)
     check_positive_integer(max_texts, "max_texts")
     if settings is not None and not isinstance(settings, Mapping):
-        raise TypeError(f"settings must be a dict of what to list, got {type(settings).__name__}.")
+        raise TypeError(f"settings must be a dict, got {type(settings).__name__}.")
     labels = clustering.labels_ if n_clusters is None else clustering.cut(n_clusters)
     rng = check_random_state(random_state)
     groups = pipeline[:-1].transform(texts) if groups is None else groups
@@ -133,7 +133,7 @@ def cluster_report(
     return _page(data, {"title": _safe(title), "facts": _facts(clustering, len(summaries), len(shown)), "foot": foot})
 
 
-# What goes in -------------------------------------------------------------------------------------------------------
+# Input --------------------------------------------------------------------------------------------------------------
 
 
 def _check_texts(texts: Any) -> list[str]:
@@ -166,7 +166,7 @@ def _check_fitted(texts: list[str], pipeline: Any, clustering: Any) -> None:
 def _choose(
     summaries: list[ClusterSummary], n_words: list[int], max_texts: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """The texts to show: the most typical of each cluster, then others at random, as far as there is room."""
+    """The texts to show: the most typical of each cluster, then others at random, up to the limits."""
     typical = zip_longest(*(summary.members[:_TYPICAL] for summary in summaries))
     first = [i for texts in typical for i in texts if i is not None]
     others = np.setdiff1d(np.arange(len(n_words)), first)
@@ -228,7 +228,7 @@ def _parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """A value in a few words that are the same from run to run."""
+    """A value as a short text that is the same in every run."""
     if isinstance(value, tuple | list) and len(value) < 10 and not any(isinstance(v, np.ndarray) for v in value):
         return ", ".join(map(_text, value))
     if isinstance(value, BaseEstimator):
@@ -244,7 +244,7 @@ def _safe(value: Any) -> str:
 
 
 def _page(data: dict[str, Any], fields: dict[str, str]) -> str:
-    """The template, filled: what is filled in is not looked at again."""
+    """The filled template; inserted text is not searched for further fields."""
     folder = files("sklearn_mcsg") / "report" / "templates"
     names = "page.html", "page.css", "page.js", "charts.js"
     template, style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
@@ -257,5 +257,5 @@ def _page(data: dict[str, Any], fields: dict[str, str]) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's policy knows its own style and script by."""
+    """The hash of a style or script, for the content security policy of the page."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

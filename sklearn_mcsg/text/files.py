@@ -23,7 +23,7 @@ _FIELD = re.compile(rb"[^ \t]+")
 _HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+([1-9]\d*)[ \t\r]*")
 _NUMBERS = re.compile(rb"(?:(?:^|[ \t]+)[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_POWERS = 10.0 ** np.arange(23)  # those that double precision holds exactly
+_POWERS = 10.0 ** np.arange(23)  # powers of ten that double precision holds exactly
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -40,18 +40,18 @@ def load_word_vectors(
     Parameters
     ----------
     path : str or path-like
-        Text with or without a header (GloVe .txt, word2vec .txt, fastText .vec) or word2vec's binary (.bin); plain,
-        compressed by gzip, or the only file of a zip archive. All this is recognised by content.
+        Text with or without a header (GloVe .txt, word2vec .txt, fastText .vec) or word2vec's binary format (.bin);
+        plain, compressed by gzip, or the only file of a zip archive. The format is recognised by content.
     vocabulary : iterable of str, default=None
-        The words to load, ``None`` for all. Reading stops when all have been found.
+        The words to load; ``None`` means all. Reading stops when all have been found.
     limit : int, default=None
-        Read only the first `limit` entries of the file, in most files the most frequent words.
+        Read only the first `limit` entries of the file. In most files these are the most frequent words.
     on_error : {"raise", "skip"}, default="raise"
-        What to do about too few fields, values that are no finite numbers, words that are not UTF-8 or came before,
-        entries beyond those the header announces, and files that break off. ``"skip"`` leaves out what is wrong and
-        says so in one warning. Of words outside `vocabulary`, only the fields are counted.
+        What to do about truncated files and bad entries: too few fields, values that are not finite numbers, words that
+        are not UTF-8 or are duplicates, and entries beyond the header's count. ``"skip"`` leaves them out and gives one
+        warning. For words outside `vocabulary`, only the number of fields is checked.
     verbose : int, default=0
-        Show the progress on standard error, if that is a terminal.
+        Whether to show progress on standard error, if it is a terminal.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def load_word_vectors(
 
 
 def _progress(path: Any, verbose: int) -> Any:
-    """A bar of bytes on standard error, when asked for and standard error is a terminal."""
+    """A progress bar in bytes, if `verbose` is set and standard error is a terminal."""
     if not verbose:
         return nullcontext()
     from tqdm import tqdm
@@ -100,7 +100,7 @@ def _progress(path: Any, verbose: int) -> Any:
 
 
 def _chunks(file: Any, name: str, bar: Any) -> Iterator[bytes]:
-    """The decompressed bytes, all that come before one of the errors `_BROKEN`."""
+    """Chunks of decompressed bytes, including all bytes before an error of `_BROKEN`."""
     chunk = b""
     try:
         for piece in _decompressed(file, name):
@@ -126,7 +126,7 @@ def _decompressed(file: Any, name: str) -> Iterator[bytes]:
         if len(members) != 1:
             raise ValueError(f"{name} holds {len(members)} files ({', '.join(members)}): extract one and pass that.")
         stream = archive.open(members[0])
-    elif magic == b"PK\x03\x04":  # the archive has lost its end, and its directory with it
+    elif magic == b"PK\x03\x04":  # the archive is truncated, so its directory is missing
         file.seek(26)
         file.seek(30 + int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little"))
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -137,22 +137,22 @@ def _decompressed(file: Any, name: str) -> Iterator[bytes]:
 
 
 def _recognise(head: bytes, name: str) -> tuple[int, int, int, bool]:
-    """Numbers a vector, vectors that a header announces, its length in bytes, and whether what follows is binary."""
+    """Numbers per vector, vectors announced by the header, its length in bytes, and whether the rest is binary."""
     first, *lines = head.split(b"\n")[:100]
     if header := _HEADER.fullmatch(first):
         count, dim = map(int, header.groups())
         width, binary = _usual_width(lines), _CONTROL.search(head) is not None
-        if width == dim or width != 1 or binary:  # else the line is a word and its one number
+        if width == dim or width != 1 or binary:  # otherwise the line is a word with one number
             return dim, count, len(first) + 1, binary and width != dim
     dim = 0 if b"\0" in head else _usual_width([first, *lines])
     if dim == 0:
         known = "text of GloVe, word2vec or fastText (.txt, .vec) or word2vec's binary (.bin), plain, gzip or zip"
-        raise ValueError(f"{name} is {'in no known format' if head.strip() else 'empty or cut off'}: pass {known}.")
+        raise ValueError(f"{name} is {'not in a known format' if head.strip() else 'empty or cut off'}: pass {known}.")
     return dim, 0, 0, False
 
 
 def _usual_width(lines: list[bytes]) -> int:
-    """How many numbers most lines end with, a first field not counting as one; the most of equally frequent."""
+    """How many numbers most lines end with, not counting the first field; the largest number among ties."""
     fields = [_FIELD.findall(line.rstrip(b"\r"))[:0:-1] for line in lines]
     widths = Counter(len([*itertools.takewhile(_NUMBERS.fullmatch, backwards)]) for backwards in fields)
     del widths[0]
@@ -170,9 +170,9 @@ def _split(line: bytes, dim: int) -> tuple[bytes, bytes]:
 
 
 def _parse(texts: list[bytes], dim: int, binary: bool) -> np.ndarray:
-    """One vector a text, NaN where that is not `dim` numbers.
+    """One vector per text; NaN if a text is not `dim` numbers.
 
-    Plain decimals are parsed as integers, which is fast, and divided by powers of ten: exact up to the one rounding.
+    Plain decimals are parsed as integers, which is fast, and divided by powers of ten, with a single rounding.
     """
     if binary:
         return np.frombuffer(b"".join(texts), dtype="<f4").reshape(-1, dim).astype(np.float32)
@@ -198,7 +198,7 @@ def _parse(texts: list[bytes], dim: int, binary: bool) -> np.ndarray:
 
 
 class _Reader:
-    """What has been read so far, and what was wrong with the rest."""
+    """Words and vectors read so far, and the problems found."""
 
     def __init__(self, name: str, wanted: set[bytes] | None, limit: int | None, skip: bool):
         self.name, self.wanted, self.limit, self.skip = name, wanted, limit, skip
@@ -219,14 +219,14 @@ class _Reader:
         except _BROKEN:
             self.ending = f"it breaks off or is damaged after {self.unit} {self.n_read + self.n_above}"
         if self.ending and not self.skip:
-            raise ValueError(f'{self.name} is truncated, {self.ending}: get it again, or pass on_error="skip".')
+            raise ValueError(f'{self.name} is truncated, {self.ending}: download it again, or pass on_error="skip".')
         if not self.words:
             whose = "No word" if self.wanted is None else f"None of the {len(self.wanted)} words of the vocabulary"
-            why = self.trouble() or "check what it holds, and upper and lower case"
+            why = self.trouble() or "check its content, and upper and lower case"
             raise ValueError(f"{whose} was found in the {self.n_read} {self.unit}s read of {self.name}: {why}.")
 
     def _lines(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Blocks of lines split into word and numbers, without blank lines at the end nor a last one cut off."""
+        """Blocks of lines, split into word and numbers, without trailing blank lines or a truncated last line."""
         rest = b""
         for chunk in chunks:
             rest += chunk
@@ -237,7 +237,7 @@ class _Reader:
             yield [_split(line, self.dim) for line in rest.split(b"\n")]
 
     def _records(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Blocks of words with the bytes of their vectors, without a last one that was cut off."""
+        """Blocks of words with the bytes of their vectors, without a truncated last record."""
         rest = b""
         for chunk in chunks:
             rest, block, start = rest + chunk, [], 0
@@ -250,13 +250,13 @@ class _Reader:
             yield [(rest[:20], bytes(4 * self.dim))]
 
     def trouble(self) -> str:
-        """What was skipped."""
+        """A description of the entries that were skipped."""
         kinds = ", ".join(f"{n} {kind}" for kind, n in self.problems.items())
         skipped = f"skipped {self.problems.total()} of {self.n_read} {self.unit}s: {kinds}; the first is {self.unit} "
         return "; ".join(filter(None, [kinds and f"{skipped}{self.first}", self.ending]))
 
     def _add(self, block: list[tuple[bytes, bytes]]) -> bool:
-        """Take in a block of entries; whether reading can stop."""
+        """Add a block of entries; return whether reading can stop."""
         block = block if self.limit is None else block[: self.limit - self.n_read]
         numbered, wanted = enumerate(block, self.n_read + 1), self.wanted
         rows = [(n, *entry) for n, entry in numbered if wanted is None or entry[0] in wanted or not entry[0]]
@@ -273,7 +273,7 @@ class _Reader:
         return found or self.n_read == self.limit
 
     def _keep(self, n: int, word: bytes, numbers: bytes, finite: bool) -> bool:
-        """Keep a word, unless something is wrong with its entry."""
+        """Keep a word unless its entry is bad; return whether it was kept."""
         text, fields = word.decode(errors="replace"), [] if finite or self.binary else _FIELD.findall(numbers)
         if 0 < self.count < n:
             kind, what = "beyond the header's count", f"the header announces {self.count} vectors"
@@ -284,16 +284,16 @@ class _Reader:
             kind, what = "not UTF-8", "the word is not UTF-8"
         elif not finite:
             odd = [repr(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
-            what = f"{[*odd, 'a value in single precision'][0]} is no finite number"
-            kind = "with a value that is no finite number"
+            what = f"{[*odd, 'a value in single precision'][0]} is not a finite number"
+            kind = "with an invalid number"
         elif text in self.words:
-            kind, what = "with a duplicate word", "the word has come before"
+            kind, what = "with a duplicate word", "the word is a duplicate"
         else:
             self.words[text] = None
             return True
         if not self.skip:
             where = f"{self.name}, {self.unit} {n + self.n_above}, word {text!r}"
-            raise ValueError(f'{where}: {what}. Correct it, or pass on_error="skip" to leave out such {self.unit}s.')
+            raise ValueError(f'{where}: {what}. Correct it, or pass on_error="skip" to leave out bad {self.unit}s.')
         self.problems[kind] += 1
         self.first = self.first or n + self.n_above
         return False

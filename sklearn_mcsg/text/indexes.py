@@ -1,4 +1,4 @@
-"""Saved indexes of texts that grow: opened, brought up to date, or made anew."""
+"""Saved indexes of texts: opened, updated or rebuilt."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["IndexUpdate", "update_index"]
 
 
 class IndexUpdate(NamedTuple):
-    """An index of texts, and how it came about.
+    """An index of texts, and how it was obtained.
 
     Attributes
     ----------
     index : GroupNeighbors
         The index, which holds all texts.
     n_reused : int
-        Number of texts that the saved index held already; 0 if it was made anew.
+        Number of texts that the saved index already held; 0 if it was rebuilt.
     replaced : bool
         Whether a saved index of other texts or settings was replaced.
     """
@@ -40,10 +40,10 @@ class IndexUpdate(NamedTuple):
 def update_index(
     path: Any, similarity: Any, texts: list[str], *, n_jobs: int | None = None, verbose: int = 0
 ) -> IndexUpdate:
-    """Open the saved index of a list of texts, add the texts it lacks, or make it anew.
+    """Open the saved index of a list of texts; add missing texts, or rebuild it if it does not match.
 
-    A saved index is used if it was made by the same version, with the same parameters and word vectors, and holds the
-    first texts of the list. Otherwise it is replaced.
+    A saved index matches if it was made by the same version, with the same parameters and word vectors, and holds the
+    first texts of the list.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def update_index(
 
 
 def _n_reusable(similarity: Any, texts: list[str], note: Any) -> int:
-    """How many texts, the first ones, a saved index holds: 0 if it is of other texts or settings."""
+    """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
     match note:
         case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
             return n_texts

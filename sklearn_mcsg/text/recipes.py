@@ -1,16 +1,17 @@
-"""Pipelines with the parameters that are recommended for texts."""
+"""Pipelines with recommended parameters for texts."""
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.text.tables import is_static_model
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
 
-__all__ = ["make_text_similarity"]
+__all__ = ["make_text_embedding", "make_text_similarity"]
 
 
 def make_text_similarity(**params: Any) -> Pipeline:
@@ -22,7 +23,8 @@ def make_text_similarity(**params: Any) -> Pipeline:
     Parameters
     ----------
     **params : dict
-        Parameters of either step, by their own names.
+        Parameters of the steps. A name that both steps have goes to both; ``vectorizer__name`` and
+        ``similarity__name`` go to one.
 
     Returns
     -------
@@ -38,11 +40,64 @@ def make_text_similarity(**params: Any) -> Pipeline:
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
-    vectorizer, similarity = EmbeddingVectorizer(), ModelComparisonSimilarity(prior_strength=0.5, output="centered")
-    unknown = params.keys() - chain(vectorizer.get_params(), similarity.get_params())
-    if unknown:
-        known = sorted([*vectorizer.get_params(), *similarity.get_params()])
-        raise TypeError(f"Unknown parameters {sorted(unknown)}: choose among {', '.join(known)}.")
-    for step in (vectorizer, similarity):
-        step.set_params(**{name: params[name] for name in params.keys() & step.get_params(deep=False).keys()})
-    return Pipeline([("vectorizer", vectorizer), ("similarity", similarity)])
+    similarity = ModelComparisonSimilarity(prior_strength=0.5, output="centered")
+    return _with_params(Pipeline([("vectorizer", EmbeddingVectorizer()), ("similarity", similarity)]), params)
+
+
+def make_text_embedding(**params: Any) -> Pipeline:
+    """Build the embedding recommended for texts: weighted word vectors, and `GroupEmbedding` at unit length.
+
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``embedding``, a `GroupEmbedding`. Their parameters
+    follow from the kind of `vectors`:
+
+    - Raw word vectors, as of GloVe, word2vec or fastText: ``weighting=("sif", "norm")``, ``whiten=0.5``, ``spread=1``.
+    - A static model, distilled to be averaged (a folder with ``tokenizer.json`` and ``.safetensors``):
+      ``weighting="norm"``, ``whiten=0.125``, ``spread=0.5``.
+
+    Both have unit vectors, the likelihood ``"diag"``, ``prior_strength=0.5`` and ``normalize=True``.
+
+    Parameters
+    ----------
+    **params : dict
+        Parameters of the steps, in place of these. A name that both steps have goes to both; ``vectorizer__name`` and
+        ``embedding__name`` go to one.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import make_text_embedding
+    >>> texts = ["A cat sat on the mat.", "A kitten lay on the rug.", "Shares fell on Monday.", "Stock markets fell."]
+    >>> Z = make_text_embedding().fit_transform(texts)
+    >>> (Z @ Z.T).round(1)
+    array([[ 1. , -0. , -0.5, -0.5],
+           [-0. ,  1. , -0.5, -0.5],
+           [-0.5, -0.5,  1. ,  0. ],
+           [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
+    """
+    vectors = params.get("vectors", params.get("vectorizer__vectors", EmbeddingVectorizer().vectors))
+    averaged = is_static_model(vectors)
+    vectorizer = EmbeddingVectorizer(weighting="norm" if averaged else ("sif", "norm"))
+    recipe: Any = {"whiten": 0.125, "spread": 0.5} if averaged else {"whiten": 0.5, "spread": 1.0}
+    embedding = GroupEmbedding(prior_strength=0.5, normalize=True, **recipe)
+    return _with_params(Pipeline([("vectorizer", vectorizer), ("embedding", embedding)]), params)
+
+
+def _with_params(pipeline: Pipeline, params: dict[str, Any]) -> Pipeline:
+    """Set parameters of the steps of a pipeline: by their own names, in all steps that have them, or ``step__name``."""
+    steps = dict(pipeline.steps)
+    known = {name: set(step.get_params(deep=False)) for name, step in steps.items()}
+    for name, value in params.items():
+        step, _, own = name.partition("__")
+        if step in steps and own:
+            pipeline.set_params(**{name: value})
+            continue
+        having = [step for step in steps if name in known[step]]
+        if not having:
+            every = sorted(set.union(*known.values()))
+            raise TypeError(f"Unknown parameters {[name]}: choose among {', '.join(every)}.")
+        for step in having:
+            steps[step].set_params(**{name: value})
+    return pipeline

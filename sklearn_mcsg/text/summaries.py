@@ -1,4 +1,4 @@
-"""What clusters of texts are about: their most typical texts and words."""
+"""Summaries of clusters of texts: their most typical texts and words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFERENCES = 1000  # texts of a cluster that the others are compared with
 
 @dataclass(frozen=True, eq=False)
 class ClusterSummary:
-    """A cluster in a few texts and words.
+    """A cluster, described by typical texts and words.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ def summarize_clusters(
     n_words : int, default=6
         Number of words for each cluster.
     groups : Groups, default=None
-        ``pipeline[:-1].transform(texts)``, if the pipeline was fitted to these texts and they are at hand. Nothing is
-        then looked up or computed a second time.
+        ``pipeline[:-1].transform(texts)``, if it is available and the pipeline was fitted to these texts. It saves
+        computing them again.
 
     Returns
     -------
@@ -64,11 +64,11 @@ def summarize_clusters(
 
     Notes
     -----
-    A word counts once per text, by the weight of its vector. Its score in a cluster is ``f log(f / g)**2``, where f is
-    the share of the cluster's texts that contain it and g the share of all texts, smoothed by one text.
+    A word counts once per text. Its score in a cluster is its weight times ``f log(f / g)**2``, where f is the share of
+    the cluster's texts that contain it and g the share of all texts, smoothed by one text.
 
     A text is typical if its mean distance to the other texts of its cluster is small. The mean is taken over at most a
-    thousand of them, so that no matrix grows with the square of a cluster.
+    thousand of them, so that memory does not grow with the square of the cluster size.
 
     Examples
     --------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn_mcsg.text.files import load_word_vectors
 
 
 class _Rows(dict):
-    """Row of each word, found in lower case where the word as it is has none, and -1 for unknown words."""
+    """Row of each word. Missing words are looked up in lower case; the row of unknown words is -1."""
 
     def __missing__(self, word: str) -> int:
         if not isinstance(word, str):
@@ -24,10 +25,10 @@ class _Rows(dict):
 
 
 class WordTable:
-    """Words and their vectors, in the order of their source."""
+    """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
 
-    def __init__(self, words: Sequence[str], vectors: np.ndarray):
-        self.words, self.vectors = words, vectors
+    def __init__(self, words: Sequence[str], vectors: np.ndarray, tokenizer: Callable[[str], list[str]] | None = None):
+        self.words, self.vectors, self.tokenizer = words, vectors, tokenizer
         self.rows = _Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
 
     @cached_property
@@ -43,7 +44,7 @@ class WordTable:
         norms = [lengths(self.vectors[start : start + step]) for start in starts]
         median = float(np.median(np.concatenate(norms)))
         if not median > 0:
-            raise ValueError("Half of the word vectors have length 0: weighting='norm' has nothing to compare with.")
+            raise ValueError("Half of the word vectors have length 0: weighting='norm' cannot be used with them.")
         return median
 
 
@@ -53,7 +54,7 @@ def lengths(vectors: np.ndarray) -> np.ndarray:
 
 
 def open_table(vectors: Any) -> WordTable:
-    """Open word vectors; installed sets and files only once per process."""
+    """Open word vectors; installed sets and files are opened once per process."""
     if isinstance(vectors, str) and vectors in INSTALLED:
         return _installed(vectors)
     if isinstance(vectors, str | os.PathLike):
@@ -62,8 +63,9 @@ def open_table(vectors: Any) -> WordTable:
             raise ValueError(
                 f"vectors={str(vectors)!r} is neither an installed set ({', '.join(INSTALLED)}) nor an existing file."
             )
-        state = path.stat()
-        return _from_file(path.resolve(), state.st_mtime_ns, state.st_size)
+        if path.is_dir():
+            return _from_folder(path.resolve(), *_state(_model_file(path)))
+        return _from_file(path.resolve(), *_state(path))
     if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):
         rows = vectors.key_to_index
         words = sorted(rows, key=rows.__getitem__)
@@ -108,14 +110,70 @@ def _checked(words: Any, vectors: Any) -> WordTable:
         finite = np.isfinite(vectors[start : start + step]).all(axis=1)
         if not finite.all():
             word = words[start + int(np.argmin(finite))]
-            raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave such words out.")
+            raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave this word out.")
     return WordTable(words, vectors)
 
 
 @cache
 def _from_file(path: Path, modified: int, size: int) -> WordTable:
-    """Read a file; one that has changed since is another to the cache."""
+    """Read a file; the cache reads it again if it has changed."""
     return WordTable(*load_word_vectors(path))
+
+
+def is_static_model(vectors: Any) -> bool:
+    """Whether vectors are the folder of a static model with a tokenizer of its own."""
+    return isinstance(vectors, str | os.PathLike) and Path(vectors, "tokenizer.json").is_file()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size
+
+
+def _model_file(folder: Path) -> Path:
+    """The vectors of a static model."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not (folder / "tokenizer.json").is_file() or len(files) != 1:
+        raise ValueError(
+            f"{folder} is not the folder of a static model: it must hold tokenizer.json and one .safetensors file."
+        )
+    return files[0]
+
+
+@cache
+def _from_folder(folder: Path, modified: int, size: int) -> WordTable:
+    """Read a static model, as model2vec saves it: row i of its only matrix belongs to token i."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ImportError(
+            f"The static model in {folder} needs the packages tokenizers and safetensors: pip install "
+            f'"sklearn-mcsg[static]".'
+        ) from error
+    file = _model_file(folder)
+    try:
+        tokenizer, arrays = Tokenizer.from_file(str(folder / "tokenizer.json")), load_file(file)
+    except (SafetensorError, Exception) as error:  # tokenizers raises plain exceptions
+        raise ValueError(f"{folder} cannot be read as a static model: {error}.") from error
+    matrices = [array for array in arrays.values() if array.ndim == 2]
+    vocabulary = tokenizer.get_vocab()
+    if len(matrices) != 1 or len(matrices[0]) < len(vocabulary):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(
+            f"{file} must hold one matrix with a row for each of the {len(vocabulary)} tokens, got {shapes}."
+        )
+    words = sorted(vocabulary, key=vocabulary.__getitem__)
+    unknown = json.loads((folder / "tokenizer.json").read_text(encoding="utf8"))["model"].get("unk_token")
+    table = _checked(words, matrices[0][: len(words)])
+    table.rows.pop(unknown, None)
+    table.tokenizer = partial(_encode, tokenizer)
+    return table
+
+
+def _encode(tokenizer: Any, text: str) -> list[str]:
+    return tokenizer.encode(text, add_special_tokens=False).tokens
 
 
 @cache

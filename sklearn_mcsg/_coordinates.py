@@ -1,0 +1,173 @@
+"""The spaces that groups are embedded in: coordinates of a likelihood, or landmarks of a similarity.
+
+Both are plain objects, learnt from a corpus, that turn groups into rows of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.comparison import raise_not_finite
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.storage import register
+
+LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
+_BLOCK_BYTES = 2**25  # of coordinates at a time
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The coordinates of a likelihood around the model of a corpus.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        The likelihood.
+    reg_covar : float
+        Variance of the noise around each vector.
+    corpus : Statistics
+        Statistics of one group with the mean and variance of the corpus.
+    pseudo : Statistics or None
+        Pseudo-vectors that every group receives.
+    spread : float
+        Factor on the coordinates of scale.
+    """
+
+    likelihood: Likelihood
+    reg_covar: float
+    corpus: Any
+    pseudo: Any
+    spread: float
+
+    @classmethod
+    def learnt_from(
+        cls, groups: Groups, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
+    ) -> Coordinates:
+        """Fit the corpus model in one pass over the groups, in bounded memory."""
+        parts = []
+        for batch in group_batches(groups):
+            statistics = _statistics(likelihood, groups[batch], reg_covar, batch.start)
+            if statistics.n.any():
+                parts.append(likelihood.pseudo_group(statistics, float(statistics.n.sum())))
+        if not parts:
+            raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
+        whole = type(parts[0]).concatenate(parts)
+        pseudo = likelihood.pseudo_group(whole, float(prior_strength)) if prior_strength > 0 else None
+        return cls(likelihood, reg_covar, likelihood.pseudo_group(whole, 1.0), pseudo, spread)
+
+    def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
+        """Coordinates of groups; errors number groups from `first` on."""
+        statistics = self.padded(_statistics(self.likelihood, groups, self.reg_covar, first))
+        with np.errstate(all="ignore"):
+            location, scale = self.likelihood.coordinates(statistics, self.corpus)
+        coordinates = np.hstack([location, self.spread * scale])
+        finite = np.isfinite(coordinates).all(axis=1)
+        if not finite.all():
+            raise_not_finite(f"A coordinate of group {first + int(np.argmin(finite))}")
+        return coordinates
+
+    def padded(self, statistics: Any) -> Any:
+        """Statistics with the pseudo-vectors, if there are any."""
+        if self.pseudo is None:
+            return statistics
+        return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
+
+    def shares(self, group: Groups, centre: np.ndarray) -> np.ndarray:
+        """Part of each vector in the coordinates of its group, seen from a centre.
+
+        What the pseudo-vectors add, and the centre, are divided by weight.
+        """
+        statistics = self.padded(_statistics(self.likelihood, group, self.reg_covar))
+        location, scale = self.likelihood.coordinate_shares(statistics, self.corpus, group.rows(), group.row_weights)
+        parts = np.hstack([location, self.spread * scale])
+        rest = self(group)[0] - centre - parts.sum(axis=0)
+        return parts + np.outer(group.row_weights / group.totals, rest)
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Coordinates from distances to reference groups (landmark multidimensional scaling).
+
+    Attributes
+    ----------
+    similarity : GroupSimilarity
+        The similarity, fitted to the reference groups.
+    centre : ndarray of shape (n_references,)
+        Mean distance of each reference group to the references.
+    matrix : ndarray of shape (n_references, n_coordinates)
+        Turns centred distances into coordinates.
+    """
+
+    similarity: GroupSimilarity
+    centre: np.ndarray
+    matrix: np.ndarray
+
+    @classmethod
+    def learnt_from(
+        cls, groups: Groups, similarity: GroupSimilarity, n_references: int, random_state: np.random.RandomState
+    ) -> Landmarks:
+        """Draw reference groups and embed them by classical scaling."""
+        chosen = np.arange(len(groups))
+        if len(chosen) > n_references:
+            chosen = np.sort(random_state.choice(len(chosen), n_references, replace=False))
+        similarity = clone(similarity).fit(groups[chosen])
+        distances = similarity.compare_fitted(slice(0, len(chosen))).astype(np.float64)
+        centre = distances.mean(axis=0)
+        inner = 0.5 * (centre[:, None] + centre - distances.mean() - distances)
+        values, vectors = np.linalg.eigh(inner)
+        kept = values > max(LEAST_EIGENVALUE * values[-1], 0)
+        return cls(similarity, centre, 0.5 * vectors[:, kept][:, ::-1] / np.sqrt(values[kept][::-1]))
+
+    def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
+        """Coordinates of groups."""
+        distances = self.similarity.compare_with_fitted(self.similarity.validate(groups))
+        return (self.centre - distances.astype(np.float64)) @ self.matrix
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Number, mean and scatter matrix of coordinates, which merge exactly."""
+
+    n: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+    @classmethod
+    def of(cls, coordinates: np.ndarray) -> Moments:
+        mean = coordinates.mean(axis=0)
+        centred = coordinates - mean
+        return cls(len(coordinates), mean, centred.T @ centred)
+
+    def merged(self, other: Moments) -> Moments:
+        n = self.n + other.n
+        delta = other.mean - self.mean
+        scatter = self.scatter + other.scatter + self.n * other.n / n * np.outer(delta, delta)
+        return Moments(n, self.mean + delta * (other.n / n), scatter)
+
+
+def group_batches(groups: Groups, n_coordinates: int | None = None) -> Iterator[slice]:
+    """Runs of groups whose coordinates fit into the working memory, a few times over."""
+    width = 2 * groups.n_features if n_coordinates is None else n_coordinates
+    return gen_batches(len(groups), count_within(32 * width, _BLOCK_BYTES))
+
+
+def _statistics(likelihood: Likelihood, groups: Groups, reg_covar: float, first: int = 0) -> Any:
+    """Statistics of groups; errors number groups from `first` on."""
+    with np.errstate(all="ignore"):
+        statistics = likelihood.statistics(groups.without_weightless(), reg_covar=reg_covar, order=2)
+    finite = statistics.finite
+    if not finite.all():
+        raise_not_finite(f"A moment of group {first + int(np.argmin(finite))}")
+    return statistics

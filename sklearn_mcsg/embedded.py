@@ -1,0 +1,118 @@
+"""Embedded groups as a similarity: what an index keeps of groups that are compared by their embeddings."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import StrOptions
+from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.groups import Groups
+
+__all__ = ["EmbeddedGroups"]
+
+
+class EmbeddedGroups(GroupSimilarity):
+    """Cosine of embeddings: a similarity that keeps the embedding of each fitted group, and not the group.
+
+    `GroupNeighbors`, `find_duplicates` and others make it from a `GroupEmbedding`.
+
+    Parameters
+    ----------
+    embedding : GroupEmbedding
+        The embedding, which `fit` fits.
+    output : {"distance", "similarity"}, default="distance"
+        One minus the cosine, or the cosine.
+
+    Attributes
+    ----------
+    embedding_ : GroupEmbedding
+        The fitted embedding. `partial_fit` does not change it: added groups get the coordinates of the first fit.
+    n_groups_ : int
+        Number of fitted groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupEmbedding, GroupNeighbors
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(5 * (i % 2), size=(6, 4)) for i in range(10)]
+    >>> index = GroupNeighbors(GroupEmbedding(), n_neighbors=2).fit(X)
+    >>> index.kneighbors(X[:2], return_distance=False) % 2
+    array([[0, 0],
+           [1, 1]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {"output": [StrOptions({"distance", "similarity"})]}
+
+    def __init__(self, embedding: Any, output: str = "distance"):
+        self.embedding = embedding
+        self.output = output
+
+    @property
+    def random_state(self) -> Any:
+        """That of the embedding."""
+        return self.embedding.random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the embedding, and keep the embeddings of the groups.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : EmbeddedGroups
+        """
+        self._validate_params()
+        embedding = clone(self.embedding).fit(X)
+        previous, self.embedding_ = getattr(self, "embedding_", None), embedding
+        try:
+            return super().fit(X)
+        except Exception:
+            self.embedding_ = previous
+            raise
+
+    def start(self, output: str | None = None) -> Any:
+        """The fitted embedding."""
+        check_is_fitted(self, "embedding_")
+        return self.embedding_
+
+    def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
+        """Embeddings of the groups, at unit length."""
+        return normalize(learnt.transform(groups), copy=False)
+
+    def compare(
+        self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Cosines of all pairs."""
+        cosines = np.clip(left @ right.T, -1, 1).astype(dtype, copy=False)
+        if output == "similarity":
+            return cosines
+        distances = np.subtract(1, cosines, out=cosines)
+        if right is left:
+            np.fill_diagonal(distances, 0)
+        return distances
+
+    def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+        """Cosines of pairs of the same row."""
+        cosines = np.clip((left * right).sum(axis=1), -1, 1).astype(dtype, copy=False)
+        return cosines if output == "similarity" else 1 - cosines
+
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        state = super().stored_state()
+        return {**state, "embedding_": self.embedding_} if state else {}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
+        self.embedding_ = state["embedding_"]
+        super().restore_state(state)

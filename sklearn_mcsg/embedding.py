@@ -1,0 +1,431 @@
+"""Groups as vectors: an embedding in which a model comparison is a distance.
+
+To second order around the model of the corpus, `divergence` is the squared length of a difference of coordinates, the
+Fisher metric of the likelihood. A group becomes a point,
+
+    groups --statistics--> Statistics --coordinates--> location, scale --centre, rotate, whiten--> z
+
+and whatever takes vectors takes groups: k-means, linear models, vector databases, approximate search. A likelihood
+without coordinates, or any other similarity, is embedded by landmarks: double-centred distances to reference groups and
+their leading eigenvectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired_cosine_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._checks import check_same_length
+from sklearn_mcsg._coordinates import LEAST_EIGENVALUE, Coordinates, Landmarks, Moments, group_batches
+from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._validation import validate_group
+from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.embedded import EmbeddedGroups
+from sklearn_mcsg.engine.outputs import choose_output
+from sklearn_mcsg.engine.parallel import progress, run
+from sklearn_mcsg.explanation import pair_labels
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.pair_explanation import PairExplanation
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.storage import register
+
+__all__ = ["GroupEmbedding"]
+
+
+@register
+class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+    """Embed groups of vectors as points whose distances are model comparisons.
+
+    To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the
+    squared length of a difference of coordinates. `transform` returns these coordinates, centred and rotated to their
+    principal axes and, with `whiten`, scaled by a power of their variances.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
+        The model of a group. A similarity estimator, such as `WordMoversDistance`, is embedded by landmarks.
+    whiten : float, default=0.0
+        Power of whitening, from 0 (none) to 1 (all components get unit variance). For raw word vectors 0.5 is best.
+    spread : float, default=1.0
+        Factor on the coordinates of scale, that is of log variances. With 0 only means count.
+    n_components : int, default=None
+        Number of leading components to keep; ``None`` keeps all.
+    normalize : bool, default=False
+        Whether to scale embeddings to unit length. A group at the mean of the corpus stays the zero vector.
+    prior_strength : float, default=0.0
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
+        positive value, groups may be empty.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    method : {"auto", "coordinates", "landmarks"}, default="auto"
+        ``"auto"`` uses coordinates where the likelihood has them, and landmarks otherwise.
+    n_references : int, default=512
+        Largest number of reference groups for landmarks.
+    random_state : int, RandomState instance or None, default=None
+        Determines the reference groups. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of jobs that embed groups in parallel, as in joblib.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components.
+    components_ : ndarray of shape (n_components_, n_coordinates)
+        Directions of the components in the space of coordinates.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Variance of the coordinates along each component, before whitening.
+    mean_ : ndarray of shape (n_coordinates,)
+        Mean of the coordinates.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+
+    See Also
+    --------
+    ModelComparisonSimilarity : The exact comparison, pair by pair.
+    make_text_embedding : The embedding recommended for texts.
+
+    Notes
+    -----
+    The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
+    covariance of the coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn_mcsg import GroupEmbedding
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(5 * (i % 2), size=(rng.integers(3, 9), 4)) for i in range(20)]
+    >>> Z = GroupEmbedding(prior_strength=0.5).fit_transform(X)
+    >>> Z.shape
+    (20, 8)
+    >>> KMeans(2, n_init=1, random_state=0).fit_predict(Z)[:6] % 2
+    array([0, 1, 0, 1, 0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, HasMethods(["fit", "compare_with_fitted"])],
+        "whiten": [Interval(Real, 0, 1, closed="both")],
+        "spread": [Interval(Real, 0, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "normalize": ["boolean"],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions({"auto", "coordinates", "landmarks"})],
+        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        likelihood: Any = "diag",
+        *,
+        whiten: float = 0.0,
+        spread: float = 1.0,
+        n_components: int | None = None,
+        normalize: bool = False,
+        prior_strength: float = 0.0,
+        reg_covar: float = 1e-6,
+        method: str = "auto",
+        n_references: int = 512,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.whiten = whiten
+        self.spread = spread
+        self.n_components = n_components
+        self.normalize = normalize
+        self.prior_strength = prior_strength
+        self.reg_covar = reg_covar
+        self.method = method
+        self.n_references = n_references
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the model of the corpus, and the principal axes of its coordinates.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus, in any form that `validate_groups` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupEmbedding
+        """
+        self._validate_params()
+        similarity = self._landmark_similarity()
+        groups = self._check_groups(X)
+        _check_several(groups)
+        if similarity is None:
+            likelihood = self._new_likelihood()
+            _check_width(likelihood, groups.n_features)
+            params = self.reg_covar, float(self.prior_strength), float(self.spread)
+            space: Any = Coordinates.learnt_from(groups, likelihood, *params)
+        else:
+            random_state = check_random_state(self.random_state)
+            space = Landmarks.learnt_from(groups, similarity, self.n_references, random_state)
+        self._set_fitted(space, self._moments_of(space, groups))
+        self._keep_features(X, groups)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add groups to the corpus whose principal axes are learnt.
+
+        The first call fixes the model of the corpus. Later calls merge mean and covariance of the coordinates exactly,
+        so the result is that of one `fit` on all groups around the same model. Embeddings returned before change.
+
+        Parameters
+        ----------
+        X : groups
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupEmbedding
+        """
+        if not hasattr(self, "_space"):
+            return self.fit(X)
+        self._validate_params()
+        groups = self._check_fitted_groups(X)
+        self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Embed groups.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to embed.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_groups, `n_components_`)
+        """
+        check_is_fitted(self, "components_")
+        return self._with_index(X, self._embed(self._check_fitted_groups(X)))
+
+    def pairwise(self, X: Any, Y: Any = None, *, output: str | None = None) -> np.ndarray:
+        """Compare all pairs of groups by the cosine of their embeddings.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`.
+        output : {"distance", "similarity"}, default=None
+            One minus the cosine (default), or the cosine.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, n_groups_Y)
+        """
+        left, right, output = self._embed_both(X, Y, output)
+        compare = cosine_similarity if output == "similarity" else cosine_distances
+        return compare(left, None if Y is None else right)
+
+    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
+        """Compare groups row by row by the cosine of their embeddings.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        output : {"distance", "similarity"}, default=None
+            One minus the cosine (default), or the cosine.
+
+        Returns
+        -------
+        values : ndarray of shape (n_groups,)
+        """
+        left, right, output = self._embed_both(X, Y, output, paired=True)
+        distances = paired_cosine_distances(left, right)
+        return 1 - distances if output == "similarity" else distances
+
+    @property
+    def higher_is_nearer(self) -> bool:
+        """False: `pairwise` and `paired` return distances."""
+        return False
+
+    def explain(self, a: Any, b: Any, *, labels: Any = None) -> PairExplanation:
+        """Explain the cosine of two groups by pairs of their vectors.
+
+        The coordinates of a group are divided among its vectors: means by their weighted deviation, log variances by
+        each vector's share of the variance, and what the prior adds, by weight. The cosine is then a sum over pairs.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_vectors, n_features), or Groups of one group
+            The two groups.
+        labels : pair of sequences, default=None
+            Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
+            positions.
+
+        Returns
+        -------
+        explanation : PairExplanation
+            Its `matrix` sums to the cosine of the embeddings.
+        """
+        check_is_fitted(self, "components_")
+        if not isinstance(self._space, Coordinates):
+            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
+        pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
+        left, right = (self._space.shares(group, self.mean_) @ self._projection() for group in pair)
+        return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
+
+    def as_similarity(self) -> EmbeddedGroups:
+        """The similarity that keeps the embeddings of its fitted groups, which `GroupNeighbors` uses.
+
+        Returns
+        -------
+        similarity : EmbeddedGroups
+        """
+        return EmbeddedGroups(clone(self))
+
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        if not hasattr(self, "_space"):
+            return {}
+        return {"space": self._space, "moments": self._moments, **self._stored_features()}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
+        self._set_fitted(state["space"], state["moments"])
+        self._restore_features(state)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _new_likelihood(self) -> Likelihood:
+        return LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+
+    def _landmark_similarity(self) -> GroupSimilarity | None:
+        """The similarity to embed by landmarks, or None where there are coordinates."""
+        is_likelihood = isinstance(self.likelihood, str | Likelihood)
+        has_coordinates = is_likelihood and self._new_likelihood().defines("coordinates")
+        if self.method == "coordinates" and not has_coordinates:
+            raise ValueError(f"{type(self.likelihood).__name__} has no coordinates: choose method='landmarks'.")
+        if has_coordinates and self.method != "landmarks":
+            return None
+        if self.spread != 1:
+            raise ValueError(f"spread={self.spread} needs coordinates; with landmarks it must be 1.")
+        if is_likelihood:
+            params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
+            return ModelComparisonSimilarity(self.likelihood, output="divergence", **params)
+        similarity = clone(self.likelihood)
+        return similarity.set_params(output="distance") if similarity.higher_is_nearer else similarity
+
+    def _set_fitted(self, space: Any, moments: Moments) -> None:
+        """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
+        values, vectors = np.linalg.eigh(moments.scatter / (moments.n - 1))
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        rank = max(1, int((values > LEAST_EIGENVALUE * values[0]).sum()))
+        if self.n_components is not None and self.n_components > rank:
+            raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
+        n_components = rank if self.n_components is None else int(self.n_components)
+        vectors = vectors[:, :n_components]
+        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)]
+        self._space, self._moments = space, moments
+        self.mean_ = moments.mean
+        self.components_ = (vectors * np.where(largest < 0, -1, 1)).T
+        self.explained_variance_ = values[:n_components]
+        self.n_components_ = n_components
+
+    def _projection(self) -> np.ndarray:
+        """From coordinates to components, whitened."""
+        variance = np.where(self.explained_variance_ > 0, self.explained_variance_, 1)
+        return self.components_.T * variance ** (-0.5 * self.whiten)
+
+    def _moments_of(self, space: Any, groups: Groups) -> Moments:
+        """Moments of the coordinates of groups."""
+        found = [moments for _, moments in self._over_batches(_moments_of_batch, groups, space)]
+        return reduce(Moments.merged, found)
+
+    def _embed(self, groups: Groups) -> np.ndarray:
+        """Embeddings of validated groups."""
+        result = np.empty((len(groups), self.n_components_), groups.output_dtype)
+        for batch, rows in self._over_batches(_embed_batch, groups, self._space, self.mean_, self._projection()):
+            result[batch] = normalize(rows, copy=False) if self.normalize else rows
+        return result
+
+    def _over_batches(
+        self, function: Callable, groups: Groups, space: Any, *further: Any
+    ) -> Iterator[tuple[slice, Any]]:
+        """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
+        batches = list(group_batches(groups))
+        tasks = ((function, space, groups[batch], batch, *further) for batch in batches)
+        with progress(self.verbose, len(groups), "embedding", " groups") as advance:
+            for batch, result in run(_call, tasks, len(batches), self.n_jobs):
+                advance(batch.stop - batch.start)
+                yield batch, result
+
+    def _embed_both(self, X: Any, Y: Any, output: str | None, paired: bool = False) -> tuple[Any, Any, str]:
+        """Embeddings of both sides; everything is validated before anything is computed."""
+        check_is_fitted(self, "components_")
+        output = choose_output("distance" if output is None else output, EmbeddedGroups.outputs).name
+        left = self._check_fitted_groups(X)
+        if Y is None:
+            return self._embed(left), None, output
+        right = self._check_fitted_groups(Y, "Y")
+        if paired:
+            check_same_length(left, right)
+        return self._embed(left), self._embed(right), output
+
+
+def _call(function: Callable, space: Any, groups: Groups, batch: slice, *further: Any) -> tuple[slice, Any]:
+    return batch, function(space(groups, batch.start), *further)
+
+
+def _moments_of_batch(coordinates: np.ndarray) -> Moments:
+    return Moments.of(coordinates)
+
+
+def _embed_batch(coordinates: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
+    return (coordinates - mean) @ projection
+
+
+def _check_several(groups: Groups) -> None:
+    if len(groups) < 2:
+        raise ValueError("GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1.")
+
+
+def _check_width(likelihood: Likelihood, n_features: int) -> None:
+    most = likelihood.max_coordinate_features
+    if most is not None and n_features > most:
+        raise ValueError(
+            f"{type(likelihood).__name__} has coordinates up to {most} features, got {n_features}: their number grows "
+            f"with the square. Reduce the features first, or choose method='landmarks'."
+        )

@@ -1,0 +1,168 @@
+"""Explanation of a cosine by pairs of vectors: which word of one text belongs to which word of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PairExplanation"]
+
+_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange that colour-blind eyes tell apart
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairExplanation:
+    """The cosine of two embedded groups as a sum over pairs of their vectors.
+
+    Attributes
+    ----------
+    similarity : float
+        The cosine of the two embeddings.
+    matrix : ndarray of shape (n_vectors_a, n_vectors_b)
+        Contribution of each pair of vectors. The entries sum to `similarity`.
+    labels : tuple of two lists of str
+        Names of the vectors of A and of B.
+    weights : tuple of two ndarrays
+        Weights of the vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupEmbedding
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(2 * (i % 2), size=(5, 3)) for i in range(20)]
+    >>> explanation = GroupEmbedding().fit(X).explain(X[0], X[2])
+    >>> explanation.matrix.shape
+    (5, 5)
+    >>> bool(np.isclose(explanation.matrix.sum(), explanation.similarity))
+    True
+    """
+
+    similarity: float
+    matrix: np.ndarray
+    labels: tuple[list[str], list[str]]
+    weights: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, left: np.ndarray, right: np.ndarray, labels: tuple[list[str], list[str]], weights: Sequence[np.ndarray]
+    ) -> PairExplanation:
+        """Multiply the parts of the vectors of two groups in their embeddings."""
+        lengths = np.linalg.norm(left.sum(axis=0)) * np.linalg.norm(right.sum(axis=0))
+        matrix = left @ right.T / (lengths if lengths > 0 else 1.0)
+        return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
+
+    def strongest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
+        """The pairs of vectors with the largest contributions.
+
+        Parameters
+        ----------
+        n_pairs : int, default=5
+            Number of pairs.
+
+        Returns
+        -------
+        pairs : list of (label_a, label_b, contribution)
+            The largest first. Pairs of the same labels are summed.
+        """
+        summed: dict[tuple[str, str], float] = {}
+        for i, a in enumerate(self.labels[0]):
+            for j, b in enumerate(self.labels[1]):
+                summed[a, b] = summed.get((a, b), 0.0) + float(self.matrix[i, j])
+        order = sorted(summed, key=lambda pair: -summed[pair])[:n_pairs]
+        return [(*pair, summed[pair]) for pair in order]
+
+    def to_frame(self) -> Any:
+        """The matrix as a table.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per vector of A, one column per vector of B.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("PairExplanation.to_frame needs pandas: pip install pandas.") from error
+        return pd.DataFrame(self.matrix, index=self.labels[0], columns=self.labels[1])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the matrix as a heat map: blue pairs increase the cosine, orange pairs reduce it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; ``None`` makes a figure whose size fits the number of vectors.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
+        try:
+            import matplotlib.pyplot as plt
+            from matplotlib.colors import LinearSegmentedColormap
+        except ImportError as error:
+            message = 'PairExplanation.plot needs matplotlib: pip install "sklearn-mcsg[plot]".'
+            raise ImportError(message) from error
+        rows, columns = self.matrix.shape
+        if ax is None:
+            size = 1.6 + 0.42 * columns, 1.4 + 0.32 * rows
+            ax = plt.subplots(figsize=size, layout="constrained")[1]
+        colours: Any = [np.divide(_AGAINST, 255), (1, 1, 1), np.divide(_FOR, 255)]
+        colour_map = LinearSegmentedColormap.from_list("evidence", colours)
+        largest = np.abs(self.matrix).max(initial=0) or 1
+        image = ax.imshow(self.matrix, cmap=colour_map, vmin=-largest, vmax=largest, aspect="auto")
+        ax.set_xticks(range(columns), self.labels[1], rotation=45, ha="right", parse_math=False)
+        ax.set_yticks(range(rows), self.labels[0], parse_math=False)
+        ax.tick_params(length=0)
+        ax.set_title(f"cosine {self.similarity:.3f}", fontsize="medium", loc="left")
+        ax.figure.colorbar(image, ax=ax, label="part of the cosine")
+        return ax
+
+    def to_html(self) -> str:
+        """Render the matrix as a table with coloured cells, with the words of A as rows and of B as columns.
+
+        Returns
+        -------
+        html : str
+            A fragment without scripts or references, readable on light and dark pages.
+        """
+        largest = np.abs(self.matrix).max(initial=0) or 1
+        head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in self.labels[1])
+        rows = [f"<tr><th></th>{head}</tr>"]
+        for label, values in zip(self.labels[0], self.matrix, strict=True):
+            cells = "".join(_cell(value, value / largest) for value in values)
+            rows.append(f"<tr><th style='{_CELL}; text-align: right'>{escape(label)}</th>{cells}</tr>")
+        pairs = ", ".join(f"{escape(a)} ~ {escape(b)} {value:+.3f}" for a, b, value in self.strongest())
+        return "\n".join(
+            [
+                "<div>",
+                f"<p>Cosine {self.similarity:.3f}: {pairs}</p>",
+                "<table style='border-collapse: collapse'>",
+                *rows,
+                "</table>",
+                "<p><small>Blue pairs of words increase the cosine, orange pairs reduce it.</small></p>",
+                "</div>",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        lines = [f"Cosine {self.similarity:.3f} of {len(self.labels[0])} and {len(self.labels[1])} vectors"]
+        lines += [f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest()]
+        return "\n".join(lines)
+
+
+_CELL = "padding: 2px 6px; font-weight: normal; text-align: center"
+
+
+def _cell(value: float, tone: float) -> str:
+    red, green, blue = _FOR if tone > 0 else _AGAINST
+    ground = f"background: rgba({red}, {green}, {blue}, {0.6 * abs(tone):.2f})"
+    return f"<td style='{_CELL}; {ground}' title='{value:+.4f}'>{value:+.2f}</td>"

@@ -1,0 +1,474 @@
+"""Groups as vectors: the law of the coordinates, what is learnt, explanations, and everything that uses them."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from conftest import Exponential
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.linalg import logm, sqrtm
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import cosine_distances
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_mcsg import (
+    LIKELIHOODS,
+    EmbeddedGroups,
+    GroupEmbedding,
+    GroupNeighbors,
+    Groups,
+    MeanVector,
+    ModelComparisonSimilarity,
+    PairSimilarity,
+    VonMisesFisher,
+    WordMoversDistance,
+    explain_texts,
+    find_duplicates,
+    make_text_embedding,
+)
+from sklearn_mcsg.likelihoods import bessel
+
+WITH_COORDINATES = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("coordinates")]
+every_likelihood = pytest.mark.parametrize("likelihood", WITH_COORDINATES)
+
+
+@every_likelihood
+def test_squared_distances_approach_the_divergence(likelihood):
+    """As all groups approach the model of the corpus, at the rate at which they do."""
+    errors = []
+    for size in (0.08, 0.02):
+        rng = np.random.default_rng(1)
+        base = rng.normal(size=(6000, 3)) * [0.7, 1.0, 1.4]
+        base = (base - base.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(base.T, bias=True))).T
+        arrays = []
+        for repeats in rng.integers(1, 4, size=12):  # unequal sizes
+            stretch = np.eye(3) + size * rng.normal(size=(3, 3))
+            arrays.append(np.repeat(base @ stretch + size * rng.normal(size=3) + 1.5, repeats, axis=0))
+        groups = Groups.from_list(arrays)
+        points = GroupEmbedding(likelihood).fit_transform(groups)
+        exact = ModelComparisonSimilarity(likelihood, output="divergence").pairwise(groups)
+        upper = np.triu_indices(12, 1)
+        errors.append(np.abs(squareform(pdist(points, "sqeuclidean"))[upper] / exact[upper] - 1).max())
+    assert errors[0] < 0.5
+    assert errors[1] < 0.4 * errors[0], "the error is of the order of the distance"
+    assert errors[1] < 0.12
+
+
+def raw_coordinates(likelihood, x, c, corpus, weights, eps):
+    """Coordinates of a group by definition, from its vectors and those of the whole corpus."""
+    m, n = np.average(corpus, axis=0, weights=weights), x.shape[1]
+    mean = np.average(x, axis=0, weights=c)
+    whole = np.cov(corpus.T, aweights=weights, bias=True) + eps * np.eye(n)
+    own = np.cov(x.T, aweights=c, bias=True) + eps * np.eye(n)
+    if likelihood == "diag":
+        return np.r_[(mean - m) / np.sqrt(np.diag(whole)), np.log(np.diag(own) / np.diag(whole)) / np.sqrt(2)]
+    if likelihood == "spherical":
+        v0, v = np.trace(whole) / n, np.trace(own) / n
+        return np.r_[(mean - m) / np.sqrt(v0), np.sqrt(n / 2) * np.log(v / v0)]
+    root = np.linalg.inv(np.real(sqrtm(whole)))
+    logarithm = np.real(logm(root @ own @ root))
+    i, j = np.triu_indices(n)
+    return np.r_[root @ (mean - m), logarithm[i, j] * np.where(i == j, np.sqrt(0.5), 1)]
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full"])
+@pytest.mark.parametrize("whiten", [0, 0.5, 1])
+def test_agrees_with_the_definition(likelihood, whiten, make_groups):
+    groups = make_groups(30, 3, (4, 9), weighted=True)
+    weights = groups.split(groups.weights)
+    raw = np.array(
+        [
+            raw_coordinates(likelihood, x, c, groups.vectors, groups.weights, 1e-6)
+            for x, c in zip(groups, weights, strict=True)
+        ]
+    )
+    values, vectors = np.linalg.eigh(np.cov(raw.T))
+    centred = (raw - raw.mean(axis=0)) @ vectors[:, ::-1] * values[::-1] ** (-whiten / 2)
+    model = GroupEmbedding(likelihood, whiten=whiten).fit(groups)
+    assert_allclose(np.abs(model.transform(groups)), np.abs(centred), rtol=1e-6, atol=1e-8)
+    assert_allclose(model.explained_variance_, values[::-1], rtol=1e-8)
+    largest = np.abs(model.components_).argmax(axis=1)
+    assert (model.components_[np.arange(len(largest)), largest] > 0).all()
+
+
+@pytest.mark.parametrize(("d", "kappa"), [(2, 0.3), (3, 5.0), (50, 200.0), (300, 1e6)])
+def test_arc_length_by_quadrature(d, kappa):
+    def integrand(t):
+        return np.sqrt(bessel.mean_length_derivative(d * np.expm1(t), d)) * d * np.exp(t)
+
+    truth = quad(integrand, 0, np.log1p(kappa / d), epsabs=1e-12, limit=500)[0]
+    assert_allclose(bessel.arc_length(kappa, d), truth, rtol=1e-9)
+
+
+def test_rotations_turn_directions_and_change_nothing(make_groups):
+    groups = make_groups(20, 4, (3, 9))
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    turned = Groups(groups.vectors @ turn, groups.offsets)
+    for likelihood in ("spherical", "full", "vmf"):
+        distances = [pdist(GroupEmbedding(likelihood).fit_transform(g)) for g in (groups, turned)]
+        assert_allclose(*distances, rtol=1e-7)
+
+
+# What is learnt -----------------------------------------------------------------------------------------------------
+
+
+@every_likelihood
+def test_partial_fit_is_fit_around_the_same_model(likelihood, make_groups):
+    groups = make_groups(40, 3, (2, 9), weighted=True)
+    first = GroupEmbedding(likelihood, whiten=0.5, prior_strength=0.5).fit(groups[:25])
+    parts = clone(first).partial_fit(groups[:25]).partial_fit(groups[25:30]).partial_fit(groups[30:])
+    coordinates = np.vstack([first._space(groups[i : i + 1]) for i in range(40)])
+    assert_allclose(parts.mean_, coordinates.mean(axis=0), rtol=1e-9, atol=1e-12)
+    assert_allclose(parts.explained_variance_, np.linalg.eigvalsh(np.cov(coordinates.T))[::-1], rtol=1e-7, atol=1e-12)
+
+
+@every_likelihood
+def test_blocks_and_jobs_change_nothing(likelihood, make_groups):
+    groups = make_groups(60, 3, (2, 9), weighted=True)
+    model = GroupEmbedding(likelihood, whiten=0.5, prior_strength=0.5)
+    truth = model.fit_transform(groups)
+    with sklearn.config_context(working_memory=0.001):
+        assert_allclose(clone(model).set_params(n_jobs=2).fit_transform(groups), truth, rtol=1e-8, atol=1e-9)
+    assert_allclose(model.transform(groups[[7]])[0], truth[7], rtol=1e-9, atol=1e-11)
+
+
+def test_components_scaling_and_unit_length(make_groups):
+    groups = make_groups(50, 4, (4, 9))
+    whole = GroupEmbedding().fit_transform(groups)
+    assert_allclose(GroupEmbedding(n_components=3).fit_transform(groups), whole[:, :3], atol=1e-10)
+    assert_allclose(np.cov(GroupEmbedding(whiten=1).fit_transform(groups).T), np.eye(8), atol=1e-8)
+    unit = GroupEmbedding(normalize=True).fit_transform(groups)
+    assert_allclose(unit, whole / np.linalg.norm(whole, axis=1, keepdims=True), rtol=1e-9)
+    means = GroupEmbedding(spread=0).fit_transform(groups)
+    assert means.shape == (50, 4)
+    flat = (groups.sum(groups.rows()) / groups.totals[:, None]) / np.sqrt(groups.vectors.var(axis=0) + 1e-6)
+    assert_allclose(pdist(means), pdist(flat), rtol=1e-9)
+    names = GroupEmbedding(n_components=2).fit(groups).get_feature_names_out()
+    assert names.tolist() == ["groupembedding0", "groupembedding1"]
+    frame = GroupEmbedding(n_components=2).set_output(transform="pandas").fit_transform(groups)
+    assert isinstance(frame, pd.DataFrame)
+
+
+def test_float32_in_float32_out(make_groups):
+    groups = make_groups(30, 4, (3, 9))
+    single = Groups(groups.vectors.astype(np.float32), groups.offsets)
+    embedded = GroupEmbedding().fit_transform(single)
+    assert embedded.dtype == np.float32
+    assert_allclose(np.abs(embedded), np.abs(GroupEmbedding().fit_transform(groups)), rtol=1e-3, atol=1e-4)
+
+
+def test_a_group_at_the_mean_of_the_corpus_has_no_direction():
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    model = GroupEmbedding(normalize=True, spread=0).fit([x + 1, x - 1])
+    assert_allclose(model.transform([x]), 0, atol=1e-9)
+
+
+def test_it_keeps_no_groups_and_streams(make_groups):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(500, 20)).astype(np.float32)
+    groups = Groups(table, np.arange(0, 300_001, 10), indices=rng.integers(0, 500, 300_000))
+    model = GroupEmbedding(prior_strength=0.5).fit(groups)
+    assert len(pickle.dumps(model)) < 100_000
+    tracemalloc.start()
+    result = clone(model).fit_transform(groups)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < result.nbytes + 100 * 2**20
+
+
+@every_likelihood
+def test_pickled_and_fitted_again(likelihood, make_groups):
+    groups = make_groups(20, 3, (3, 9))
+    model = GroupEmbedding(likelihood, prior_strength=0.5).fit(groups)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(groups), model.transform(groups))
+
+
+# Landmarks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [WordMoversDistance(), MeanVector(), Exponential(), ModelComparisonSimilarity("full", output="divergence")],
+    ids=repr,
+)
+def test_landmarks_for_any_similarity(likelihood):
+    rng = np.random.default_rng(0)
+    X = [rng.gamma(2, size=(rng.integers(4, 9), 3)) * (1 + 4 * np.eye(3)[i % 3]) for i in range(30)]
+    model = GroupEmbedding(likelihood, random_state=0, n_references=20).fit(X)
+    points = model.transform(X)
+    assert adjusted_rand_score(np.arange(30) % 3, KMeans(3, n_init=5, random_state=0).fit_predict(points)) > 0.5
+    assert_allclose(model.transform(X[:3]), points[:3], atol=1e-9)
+    with pytest.raises(ValueError, match="landmarks cannot be explained"):
+        model.explain(X[0], X[1])
+
+
+def test_landmarks_of_points_are_the_points():
+    """Euclidean distances, squared, give back the configuration."""
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    groups = Groups(points, np.arange(41))
+    model = GroupEmbedding("spherical", method="landmarks", reg_covar=1.0).fit(groups)
+    exact = ModelComparisonSimilarity("spherical", output="divergence", reg_covar=1.0).fit_transform(groups)
+    embedded = squareform(pdist(model.transform(groups), "sqeuclidean"))
+    assert spearmanr(embedded.ravel(), exact.ravel()).statistic > 0.99
+
+
+# Comparing ----------------------------------------------------------------------------------------------------------
+
+
+def test_pairwise_and_paired_are_cosines(make_groups):
+    X, Y = make_groups(30, 3, (3, 9)), make_groups(30, 3, (3, 9), seed=1)
+    model = GroupEmbedding(whiten=0.5, prior_strength=0.5).fit(X)
+    expected = cosine_distances(model.transform(X), model.transform(Y))
+    assert_allclose(model.pairwise(X, Y), expected, atol=1e-12)
+    assert_allclose(model.paired(X, Y), np.diag(expected), atol=1e-12)
+    assert_allclose(model.pairwise(X, Y, output="similarity"), 1 - expected, atol=1e-12)
+    assert_array_equal(np.diag(model.pairwise(X)), 0)
+
+
+def test_uses_take_it_as_they_take_a_similarity(make_groups, tmp_path):
+    X, Y = make_groups(60, 3, (3, 9)), make_groups(5, 3, (3, 9), seed=1)
+    embedding = GroupEmbedding(whiten=0.5, prior_strength=0.5, random_state=0)
+    model = clone(embedding).fit(X)
+    index = GroupNeighbors(embedding, n_neighbors=3).fit(X)
+    distances, indices = index.kneighbors(Y)
+    expected = model.pairwise(Y, X)
+    assert_array_equal(indices, np.argsort(expected, axis=1, kind="stable")[:, :3])
+    assert_allclose(distances, np.sort(expected, axis=1)[:, :3], atol=1e-9)
+    assert isinstance(index.comparer(), EmbeddedGroups)
+    index.save(tmp_path / "index")
+    loaded = GroupNeighbors.load(tmp_path / "index")
+    assert_array_equal(loaded.kneighbors(Y), index.kneighbors(Y))
+    grown = loaded.partial_fit(Y)
+    assert_array_equal(grown.kneighbors(Y, 1, return_distance=False).ravel(), np.arange(60, 65))
+    assert_array_equal(grown.remove(np.arange(60, 65)).kneighbors(Y), index.kneighbors(Y))
+    copies = Groups.concatenate([X, X[:2]])
+    found = find_duplicates(copies, threshold=1e-9, similarity=embedding)
+    assert [members.tolist() for members in found] == [[0, 60], [1, 61]]
+    found = find_duplicates(copies, level=1e-4, similarity=embedding)
+    assert {0, 60} <= {int(i) for members in found for i in members}
+    pairs = [(X[i], X[i + 1]) for i in range(59)]
+    predicted = PairSimilarity(embedding).fit(pairs).predict(pairs)
+    assert predicted.shape == (59,)
+    p = index.comparer().calibrate().p_value(X[:59], X[1:])
+    assert spearmanr(p, model.paired(X[:59], X[1:])).statistic > 0.99
+
+
+def test_scikit_learn_takes_the_points(planted):
+    X, y = planted
+    assert (
+        adjusted_rand_score(y, make_pipeline(GroupEmbedding(), KMeans(3, n_init=3, random_state=0)).fit_predict(X)) == 1
+    )
+    assert cross_val_score(make_pipeline(GroupEmbedding(), LogisticRegression()), X, y, cv=3).mean() == 1
+
+
+# Explanations -------------------------------------------------------------------------------------------------------
+
+
+@every_likelihood
+@pytest.mark.parametrize("prior_strength", [0, 0.5])
+def test_pairs_of_vectors_sum_to_the_cosine(likelihood, prior_strength, make_groups):
+    X = make_groups(30, 3, (3, 9), weighted=True)
+    model = GroupEmbedding(likelihood, whiten=0.5, spread=0.7, prior_strength=prior_strength, n_components=3).fit(X)
+    for i, j in ((0, 1), (3, 3), (7, 20)):
+        explanation = model.explain(X[[i]], X[[j]])
+        cosine = model.paired(X[[i]], X[[j]], output="similarity")[0]
+        assert explanation.matrix.shape == (X.sizes[i], X.sizes[j])
+        assert_allclose(explanation.matrix.sum(), cosine, rtol=0, atol=1e-9)
+        assert explanation.similarity == pytest.approx(cosine, abs=1e-9)
+    single = Groups(X.vectors.astype(np.float32), X.offsets, weights=X.weights)
+    model = clone(model).fit(single)
+    cosine = model.paired(single[[0]], single[[1]], output="similarity")[0]
+    assert_allclose(model.explain(single[[0]], single[[1]]).matrix.sum(), cosine, atol=1e-6)
+
+
+def test_explanation_of_texts_names_the_words():
+    from sklearn_mcsg.datasets import load_short_texts
+
+    pipeline = make_text_embedding().fit(load_short_texts().data)
+    explanation = explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
+    assert explanation.labels[0] == ["a", "cat", "slept", "on", "the", "sofa", "."]
+    strongest = [(a, b) for a, b, _ in explanation.strongest(3)]
+    assert ("sofa", "armchair") in strongest
+    assert ("cat", "kitten") in strongest
+    assert "cat ~ kitten" in repr(explanation)
+    html = explanation._repr_html_()
+    assert html.count("<td") == explanation.matrix.size
+    assert explanation.to_frame().loc["cat", "kitten"] > 0
+
+
+def test_explanation_escapes_and_draws():
+    pytest.importorskip("matplotlib").use("Agg")
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(2, 3)) for _ in range(9)]
+    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(X[0], X[1], labels=[["<b>", "$x$"], ["&", "y"]])
+    assert "<b>" not in explanation.to_html().replace("<b></b>", "")
+    ax = explanation.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["<b>", "$x$"]
+    ax.figure.canvas.draw()
+
+
+# Texts --------------------------------------------------------------------------------------------------------------
+
+
+def test_recipe_follows_the_kind_of_vectors(tmp_path):
+    raw = make_text_embedding()
+    assert (raw["vectorizer"].weighting, raw["embedding"].whiten, raw["embedding"].spread) == (("sif", "norm"), 0.5, 1)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    static = make_text_embedding(vectors=tmp_path)
+    assert (static["vectorizer"].weighting, static["embedding"].whiten, static["embedding"].spread) == (
+        "norm",
+        0.125,
+        0.5,
+    )
+    chosen = make_text_embedding(vectors=tmp_path, whiten=0.3, embedding__spread=2.0, vectorizer__a=0.1)
+    assert (chosen["embedding"].whiten, chosen["embedding"].spread, chosen["vectorizer"].a) == (0.3, 2.0, 0.1)
+    with pytest.raises(TypeError, match=r"Unknown parameters \['whitening'\]: choose among .*whiten"):
+        make_text_embedding(whitening=1)
+
+
+def static_model(folder, vocabulary, vectors):
+    """A static model as model2vec saves it."""
+    tokenizers, numpy = pytest.importorskip("tokenizers"), pytest.importorskip("safetensors.numpy")
+    model = tokenizers.models.WordPiece({word: i for i, word in enumerate(vocabulary)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    folder.mkdir(exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    numpy.save_file({"embeddings": vectors}, folder / "model.safetensors")
+    return folder
+
+
+def test_a_static_model_brings_its_own_tokens(tmp_path):
+    words = ["[UNK]", "cat", "dog", "##s", "tax", "."]
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    folder = static_model(tmp_path / "model", words, vectors)
+    pipeline = make_text_embedding(vectors=folder)
+    groups = pipeline[0].fit_transform(["Cats.", "zebra dog tax"])
+    assert groups.split(groups.labels)[0].tolist() == ["cat", "##s", "."]
+    assert groups.split(groups.labels)[1].tolist() == ["dog", "tax"], "unknown tokens have no vector"
+    assert pipeline[0].oov_rate_ == pytest.approx(1 / 6)
+    assert pipeline.fit_transform(["Cats.", "dog tax", "tax"]).shape[0] == 3
+    assert_array_equal(pickle.loads(pickle.dumps(pipeline)).transform(["cats"]), pipeline.transform(["cats"]))
+
+
+def test_broken_static_models_get_a_sentence(tmp_path):
+    words = ["[UNK]", "cat", "dog"]
+    vectors = np.zeros((3, 4), dtype=np.float32)
+    with pytest.raises(ValueError, match="must hold tokenizer.json and one .safetensors file"):
+        make_text_embedding(vectors=tmp_path).fit(["a cat", "a dog"])
+    short = static_model(tmp_path / "short", words, vectors[:2])
+    with pytest.raises(ValueError, match=r"a row for each of the 3 tokens, got embeddings \(2, 4\)"):
+        make_text_embedding(vectors=short).fit(["cat", "dog"])
+    broken = static_model(tmp_path / "broken", words, vectors)
+    (broken / "model.safetensors").write_bytes(b"junk")
+    with pytest.raises(ValueError, match="cannot be read as a static model"):
+        make_text_embedding(vectors=broken).fit(["cat", "dog"])
+
+
+# Bad input ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"whiten": 1.5}, r"'whiten' parameter.*\[0.0, 1.0\].*1.5"),
+        ({"whiten": -0.1}, "'whiten' parameter"),
+        ({"n_components": 50}, r"n_components=50 is more than 6, the rank of the coordinates"),
+        ({"likelihood": Exponential(), "method": "coordinates"}, "Exponential has no coordinates"),
+        ({"method": "landmarks", "spread": 0.5}, "spread=0.5 needs coordinates"),
+        ({"likelihood": "gamma"}, "'likelihood' parameter"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(params, sentence, make_groups):
+    with pytest.raises(ValueError, match=sentence):
+        GroupEmbedding(**params).fit(make_groups(20, 3, (3, 9)))
+
+
+def test_bad_calls_get_a_sentence(make_groups):
+    X = make_groups(20, 3, (3, 9))
+    model = GroupEmbedding()
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    with pytest.raises(ValueError, match="at least 2 groups .* got n_samples = 1"):
+        model.fit(X[:1])
+    with pytest.raises(ValueError, match="Group 1 has no vectors"):
+        model.fit([np.ones((2, 3)), np.empty((0, 3))])
+    model.fit(X)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.transform(make_groups(4, 5))
+    with pytest.raises(ValueError, match="got 20 and 3"):
+        model.paired(X, X[:3])
+    with pytest.raises(ValueError, match=r"output must be one of \['distance', 'similarity'\], got 'centered'"):
+        model.pairwise(X, output="centered")
+    with pytest.raises(ValueError, match="FullGaussian has coordinates up to 64 features, got 65"):
+        GroupEmbedding("full").fit(make_groups(5, 65))
+    with pytest.raises(ValueError, match="coordinate of group 1 is not a finite number"):
+        GroupEmbedding("diag", reg_covar=0).fit([X[0], X[1][:1], X[2]])
+
+
+def test_constant_features_and_equal_groups_are_finite(make_groups):
+    X = make_groups(10, 3, (3, 9))
+    constant = Groups(X.vectors * [1, 0, 1], X.offsets)
+    assert np.isfinite(GroupEmbedding(whiten=0.5).fit_transform(constant)).all()
+    assert_array_equal(GroupEmbedding(whiten=1).fit_transform([np.eye(3)] * 4), 0)
+    empty = GroupEmbedding(prior_strength=1).fit(X).transform([np.empty((0, 3)), X[0]])
+    assert np.isfinite(empty).all()
+
+
+CHECKED = [
+    GroupEmbedding(),
+    GroupEmbedding("spherical", prior_strength=0.5, whiten=0.5, normalize=True),
+    GroupEmbedding("full", prior_strength=0.5),
+    GroupEmbedding("vmf", prior_strength=0.5),
+    GroupEmbedding(method="landmarks", prior_strength=0.5),
+    EmbeddedGroups(GroupEmbedding(prior_strength=0.5)),
+]
+
+
+def expected_failures(estimator):
+    embedding = getattr(estimator, "embedding", estimator)
+    if embedding.likelihood == "vmf":
+        return {"check_estimators_dtypes": "its integer data hold a zero vector, which has no direction"}
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class RaggedEmbedding(GroupEmbedding):
+    """A gate for tests only: each row of a matrix becomes a group of two to five vectors made from it."""
+
+    def _check_groups(self, X, name="X"):
+        rows = super()._check_groups(X, name)
+        sizes = 2 + np.abs(np.round(rows.rows()[:, 0] * 7)).astype(int) % 4
+        steps = np.concatenate([np.arange(size) for size in sizes])[:, None] + 0.5
+        shifted = np.repeat(rows.rows(), sizes, axis=0) + steps * (1 + np.arange(rows.n_features) % 3)
+        return Groups(shifted.astype(rows.output_dtype), np.r_[0, np.cumsum(sizes)])
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@parametrize_with_checks([RaggedEmbedding(name) for name in WITH_COORDINATES])
+def test_scikit_learn_checks_on_ragged_groups(estimator, check):
+    check(estimator)
+
+
+def test_banerjees_concentration_has_coordinates_too(make_groups):
+    X = make_groups(20, 3, (4, 9))
+    near = [GroupEmbedding(VonMisesFisher(c)).fit_transform(X) for c in ("exact", "banerjee")]
+    assert spearmanr(pdist(near[0]), pdist(near[1])).statistic > 0.99
