@@ -112,8 +112,6 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         """Turn summaries into the form that `compare` takes."""
         return summaries
 
-    # Public methods -----------------------------------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the groups for `transform`, and learn from them if the parameters require it.
 
@@ -419,8 +417,6 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
         self._fitted = replace(self._fitted, null=state["null"])
         self._restore_features(state)
-
-    # Internals ----------------------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
