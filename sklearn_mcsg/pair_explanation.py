@@ -163,6 +163,7 @@ _CELL = "padding: 2px 6px; font-weight: normal; text-align: center"
 
 
 def _cell(value: float, tone: float) -> str:
+    shown = f"{value:+.2f}" if abs(value) >= 0.005 else ""
     red, green, blue = _FOR if tone > 0 else _AGAINST
     ground = f"background: rgba({red}, {green}, {blue}, {0.6 * abs(tone):.2f})"
-    return f"<td style='{_CELL}; {ground}' title='{value:+.4f}'>{value:+.2f}</td>"
+    return f"<td style='{_CELL}; {ground}' title='{value:+.4f}'>{shown}</td>"
