@@ -493,7 +493,7 @@ def _join(parts: list[Any]) -> Any:
 
 
 def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:
-    """Set the distances of groups to themselves to exactly 0 in a part of a symmetric matrix."""
-    if not OUTPUTS[output].higher_is_nearer:
-        matrix[rows[:, None] == columns] = 0
+    """Set the values of groups compared with themselves exactly, in a part of a symmetric matrix."""
+    if (value := OUTPUTS[output].diagonal) is not None:
+        matrix[rows[:, None] == columns] = value
     return matrix

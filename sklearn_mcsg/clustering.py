@@ -131,7 +131,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **ModelComparisonSimilarity._parameter_constraints,
+        **{k: v for k, v in ModelComparisonSimilarity._parameter_constraints.items() if k != "balanced"},
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions({"pooled", "average"})],
         "output": [StrOptions({name for name, output in OUTPUTS.items() if not output.higher_is_nearer})],
@@ -286,7 +286,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     def _new_similarity(self) -> ModelComparisonSimilarity:
         """A similarity of groups with the same parameters."""
-        params = {name: getattr(self, name) for name in ModelComparisonSimilarity().get_params(deep=False)}
+        names = ModelComparisonSimilarity().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        params = {name: getattr(self, name) for name in names}
         if self.linkage == "pooled":
             params["output"] = "similarity"
         return ModelComparisonSimilarity(**params)

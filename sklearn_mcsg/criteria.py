@@ -43,6 +43,7 @@ class Criterion(BaseEstimator, ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[int] = 2
     uses_prior: ClassVar[bool] = False
+    has_kernel: ClassVar[bool] = False  # whether it keeps balanced distances conditionally negative definite
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -92,6 +93,8 @@ class AIC(Criterion):
     array([9.676])
     """
 
+    has_kernel = True
+
     def penalty(self, fit: Fit) -> float:
         return fit.n_parameters
 
@@ -123,6 +126,8 @@ class BIC(Criterion):
     array([7.062])
     """
 
+    has_kernel = True
+
     def penalty(self, fit: Fit) -> np.ndarray:
         return 0.5 * fit.n_parameters * np.log(fit.n)
 
@@ -140,6 +145,8 @@ class BayesFactor(Criterion):
     >>> ModelComparisonSimilarity("diag", "bayes").fit(X).score_samples(X).round(3)
     array([ 7.081, 10.622])
     """
+
+    has_kernel = True
 
     needs = ("log_evidence",)
     uses_prior = True

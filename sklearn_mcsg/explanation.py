@@ -234,6 +234,7 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     explanation : Explanation
     """
     names = pair_labels(labels, (a, b))
+    a, b = learnt.comparison.counted(a), learnt.comparison.counted(b)
     sides = learnt.prepare(a, _SIMILARITY), learnt.prepare(b, _SIMILARITY)
     similarity = float(learnt.comparison.row_by_row(*sides, _SIMILARITY)[0])
     explain = _by_likelihood if learnt.comparison.criterion.is_penalized_likelihood else _by_leaving_out
@@ -307,6 +308,7 @@ def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = No
            [-1.53, -1.36, -0.95,  1.7 ]])
     """
     comparison = learnt.comparison
+    groups = comparison.counted(groups)
     prepared = learnt.prepare(groups, _SIMILARITY) if prepared is None else prepared
     likelihood, own = comparison.likelihood, prepared.statistics
     for i in range(len(groups)):

@@ -48,7 +48,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         for misspecified models (TIC), or Schwarz's penalty (BIC). ``"bayes"`` has no penalty: it replaces the
         likelihood by the exact evidence under a conjugate prior, which is learnt from the fitted corpus unless the
         likelihood is an instance that has one.
-    output : {"similarity", "distance", "divergence", "centered"}, default="similarity"
+    output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="similarity"
         Values that `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need one of
         the last three. They would read the similarity as a distance, without an error.
 
@@ -60,6 +60,11 @@ class ModelComparisonSimilarity(GroupSimilarity):
           groups; close to the squared Mahalanobis distance of the means.
         - ``"centered"``: one minus the cosine of the angle between the two groups, seen from the centre of the
           reference groups, in [0, 2]. It removes the part common to all distances, which is large on real text.
+        - ``"kernel"``: ``exp(-distance / scale)`` of balanced groups, where the scale is the median distance of the
+          reference groups: a positive definite kernel, for ``"diag"`` and ``"spherical"`` with AIC, BIC or Bayes.
+    balanced : bool, default=False
+        Whether every group counts as one observation: the weights of its vectors are scaled to sum to 1. Where there
+        is a ``"kernel"``, which is always balanced, the root of the balanced ``"distance"`` is a metric.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=0.0
@@ -127,6 +132,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
         "output": [StrOptions(set(outputs))],
+        "balanced": ["boolean"],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "penalty_scale": [Interval(Real, 0, None, closed="left")],
@@ -142,6 +148,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         criterion: str | Criterion = "aic",
         *,
         output: str = "similarity",
+        balanced: bool = False,
         reg_covar: float = 1e-6,
         prior_strength: float = 0.0,
         penalty_scale: float = 1.0,
@@ -153,6 +160,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self.likelihood = likelihood
         self.criterion = criterion
         self.output = output
+        self.balanced = balanced
         self.reg_covar = reg_covar
         self.prior_strength = prior_strength
         self.penalty_scale = penalty_scale
@@ -166,6 +174,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
     def start(self, output: str | None = None) -> Learnt:
         """State given by the parameters alone; raise NotFittedError if `output` needs a fitted corpus."""
         comparison = self._new_comparison()
+        comparison.check_output(OUTPUTS[self.output if output is None else output])
         reasons = [] if output is None else comparison.unlearnt(self.prior_strength, OUTPUTS[output])
         if reasons:
             raise NotFittedError(
@@ -187,7 +196,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
                 references = np.sort(random_state.choice(len(references), self.n_references, replace=False))
         start = self.start()
         comparison = start.comparison.completed(summaries, self.prior_strength)
-        return replace(start, comparison=comparison, statistics=summaries, references=references)
+        found: Any = {"comparison": comparison, "start": start.comparison, "prior_strength": self.prior_strength}
+        return replace(start, statistics=summaries, references=references, **found)
 
     def prepare(self, learnt: Learnt, summaries: Any, output: str) -> Any:
         """Compute the criteria of the groups."""
@@ -199,11 +209,12 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Compare all pairs; only half of them are computed if both sides are the same object."""
-        return learnt.comparison.all_pairs(left, None if right is left else right, OUTPUTS[output], dtype, out)
+        chosen = OUTPUTS[output]
+        return learnt.comparison_for(chosen).all_pairs(left, None if right is left else right, chosen, dtype, out)
 
     def compare_rows(self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
         """Compare pairs of the same row."""
-        return learnt.comparison.row_by_row(left, right, OUTPUTS[output], dtype)
+        return learnt.comparison_for(OUTPUTS[output]).row_by_row(left, right, OUTPUTS[output], dtype)
 
     def learnt(self) -> Learnt:
         """The learnt state as a plain object; before `fit`, the state given by the parameters alone."""
@@ -227,13 +238,15 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return OUTPUTS[output].null_power
 
     def _learnt_for(self, output: str) -> Learnt:
-        return super()._learnt_for(output).with_jobs(self.n_jobs, self.verbose)
+        learnt = super()._learnt_for(output).with_jobs(self.n_jobs, self.verbose)
+        learnt.comparison.check_output(OUTPUTS[output])
+        return learnt
 
     def _new_comparison(self) -> Comparison:
         """A comparison from the parameters, before anything is learnt."""
         likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
         criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale, balanced=self.balanced)
         comparison.check(self.prior_strength)
         return comparison
 
@@ -257,13 +270,15 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     def _check_unchanged(self) -> None:
         if self._model_key() != self._fitted_key:
-            raise ValueError("likelihood, criterion or reg_covar has changed since fit: call fit with all groups.")
+            raise ValueError(
+                "likelihood, criterion, reg_covar or balanced has changed since fit: call fit with all groups."
+            )
 
     def _model_key(self) -> tuple:
         """The parameters that the kept statistics depend on."""
         parts = (self.likelihood, self.criterion)
         keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
-        return *keys, self.reg_covar
+        return *keys, self.reg_covar, self.balanced
 
     # Public methods -----------------------------------------------------------------------------------------------
 

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from sklearn_mcsg import CRITERIA, LIKELIHOODS, Groups, Likelihood, Statistics
+from sklearn_mcsg.engine.outputs import OUTPUTS
 
 COMBINATIONS = [(l, c) for l, c in product(LIKELIHOODS, CRITERIA) if not CRITERIA[c]().missing(LIKELIHOODS[l]())]
+
+
+def outputs_of(likelihood, criterion):
+    """Outputs that a likelihood has under a criterion."""
+    pair = LIKELIHOODS[likelihood](), CRITERIA[criterion]()
+    return [name for name, output in OUTPUTS.items() if output.is_usable_for(*pair)]
+
+
+TRIPLES = [(l, c, o) for l, c in COMBINATIONS for o in outputs_of(l, c)]
 
 
 class Exponential(Likelihood):

@@ -27,7 +27,7 @@ from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Fit, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood
 from sklearn_mcsg.likelihoods.base import pooled_nbytes
 
 
@@ -49,6 +49,8 @@ class Prepared:
         Mean divergence of each group to the reference groups.
     among_references : float
         Mean divergence between reference groups.
+    scale : float
+        Median distance between reference groups, for kernels.
     """
 
     statistics: Any
@@ -57,6 +59,7 @@ class Prepared:
     doubled: Any = None
     to_references: Any = None
     among_references: float = 0.0
+    scale: float = 1.0
 
     def __len__(self) -> int:
         return len(self.n)
@@ -71,7 +74,7 @@ class Prepared:
     def _map(self, function: Callable[[np.ndarray], np.ndarray], statistics: Any) -> Prepared:
         doubled, to_references = (None if v is None else function(v) for v in (self.doubled, self.to_references))
         n, information = function(self.n), function(self.information)
-        return Prepared(statistics, n, information, doubled, to_references, self.among_references)
+        return Prepared(statistics, n, information, doubled, to_references, self.among_references, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,8 @@ class Comparison:
     reg_covar: float
     penalty_scale: float
     pseudo: Any = None
+    balanced: bool = False
+    unit: Any = None  # pseudo-vectors in place of a group without vectors, where groups are balanced
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -100,6 +105,19 @@ class Comparison:
                 remedy = "set prior_strength=0" if method == "pseudo_group" else "give it a prior"
                 raise ValueError(f"{type(self.likelihood).__name__} defines no {method}: {remedy}.")
 
+    def check_output(self, output: Output) -> None:
+        """Raise unless the likelihood and the criterion have an output."""
+        if not output.is_usable_for(self.likelihood, self.criterion):
+            registries: Any = LIKELIHOODS, CRITERIA
+            likelihoods, criteria = (
+                ", ".join(repr(name) for name, kind in registry.items() if kind.has_kernel) for registry in registries
+            )
+            raise ValueError(
+                f"output={output.name!r} is positive definite for the likelihoods {likelihoods} with the criteria "
+                f"{criteria}, not for {type(self.likelihood).__name__} with {type(self.criterion).__name__}: choose "
+                f"among these, or another output."
+            )
+
     def unlearnt(self, prior_strength: float, output: Output | None = None) -> list[str]:
         """The parameters that require learning from a corpus, as text for messages."""
         names = {criterion: name for name, criterion in CRITERIA.items()}
@@ -107,7 +125,7 @@ class Comparison:
         wanted = {
             "prior_strength > 0": prior_strength > 0,
             f"criterion={criterion!r} without a prior": self.lacks_prior,
-            f"output={output.name!r}" if output else "": output is not None and output.needs_references,
+            f"output={output.name!r}" if output else "": output is not None and output.needs_corpus,
         }
         return [reason for reason, needed in wanted.items() if needed]
 
@@ -116,19 +134,24 @@ class Comparison:
         reasons = self.unlearnt(prior_strength)
         if reasons and not statistics.n.any():
             raise ValueError(f"All groups are empty: there is nothing to learn for {' and '.join(reasons)}.")
-        likelihood, pseudo = self.likelihood, None
+        likelihood, pseudo, unit = self.likelihood, None, None
         with np.errstate(over="ignore", invalid="ignore"):
             if self.lacks_prior:
                 likelihood = clone(likelihood).set_params(prior=likelihood.learn_prior(statistics))
             if prior_strength > 0:
                 pseudo = likelihood.pseudo_group(statistics, float(prior_strength))
-        return replace(self, likelihood=likelihood, pseudo=pseudo)
+                unit = likelihood.pseudo_group(statistics, 1.0) if self.balanced else None
+        return replace(self, likelihood=likelihood, pseudo=pseudo, unit=unit)
+
+    def counted(self, groups: Groups) -> Groups:
+        """The groups with the weights that count: where groups are balanced, those of each group sum to 1."""
+        return groups.with_unit_totals() if self.balanced else groups
 
     def statistics(self, groups: Groups) -> Any:
         """Statistics of the groups as they are, without pseudo-vectors."""
         with np.errstate(all="ignore"):
             statistics = self.likelihood.statistics(
-                groups.without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
+                self.counted(groups).without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
             )
         finite = statistics.finite
         if not finite.all():
@@ -139,7 +162,21 @@ class Comparison:
         """Statistics of the groups together with the pseudo-vectors, if there are any."""
         if self.pseudo is None:
             return statistics
+        statistics = self._filled(statistics)
         return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
+
+    def _filled(self, statistics: Any) -> Any:
+        """Statistics in which balanced groups without vectors have pseudo-vectors of weight 1, so totals are equal."""
+        empty = statistics.n == 0
+        if self.unit is None or not empty.any():
+            return statistics
+        if getattr(statistics, "parts", ()):
+            raise ValueError(
+                f"Group {int(np.argmax(empty))} has no vectors: {type(self.likelihood).__name__} with "
+                f"{type(self.criterion).__name__} cannot balance empty groups. Remove them."
+            )
+        joined = type(statistics).concatenate([statistics, self.unit])
+        return joined[np.where(empty, len(statistics), np.arange(len(statistics)))]
 
     def prepare(self, statistics: Any, output: Output, references: Prepared | None = None) -> Prepared:
         """Prepare groups for an output; `references` are the prepared reference groups, if it needs them."""
@@ -180,8 +217,8 @@ class Comparison:
         fitter = fitter or choose_fitter(self.likelihood, left.statistics, right.statistics, dtype)
         blocks = matrix_blocks(len(left), len(right), symmetric, fitter.pair_nbytes)
         self._run(partial(_all_pairs_of_block, fitter), left, right, blocks, output, partial(_store, result, symmetric))
-        if symmetric and not output.higher_is_nearer:
-            np.fill_diagonal(result, 0)
+        if symmetric and output.diagonal is not None:
+            np.fill_diagonal(result, output.diagonal)
         return result
 
     def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: Any = np.float64) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.engine.comparison import Comparison, Prepared
-from sklearn_mcsg.engine.outputs import Output
+from sklearn_mcsg.engine.outputs import OUTPUTS, Output
 from sklearn_mcsg.groups import Groups
 
 
@@ -28,6 +28,10 @@ class Learnt:
         Indices of the reference groups of ``"centered"``.
     dtype : dtype or None
         Precision of the fitted vectors.
+    start : Comparison or None
+        The comparison before anything was learnt.
+    prior_strength : float
+        Number of pseudo-vectors.
     null : NullDistribution or None
         Distances of random pairs in an output, once calibrated.
     """
@@ -38,6 +42,8 @@ class Learnt:
     references: np.ndarray | None = None
     dtype: np.dtype | None = None
     null: Any = None
+    start: Comparison | None = None
+    prior_strength: float = 0.0
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def with_jobs(self, n_jobs: int | None, verbose: int) -> Learnt:
@@ -47,14 +53,36 @@ class Learnt:
     def prepare(self, groups: Any, output: Output) -> Prepared:
         """Prepare groups, or their statistics, for an output."""
         statistics = self.comparison.statistics(groups) if isinstance(groups, Groups) else groups
-        return self.comparison.prepare(statistics, output, self._references(output))
+        if not output.is_kernel:
+            return self.comparison.prepare(statistics, output, self._references(output))
+        prepared = self.comparison_for(output).prepare(self.comparison.likelihood.balance(statistics), output)
+        return replace(prepared, scale=self._kernel()[1])
+
+    def comparison_for(self, output: Output) -> Comparison:
+        """The comparison of prepared groups in an output: for kernels, of balanced groups."""
+        if not output.is_kernel:
+            return self.comparison
+        jobs: Any = {"n_jobs": self.comparison.n_jobs, "verbose": self.comparison.verbose}
+        return replace(self._kernel()[0], **jobs)
+
+    def _kernel(self) -> tuple[Comparison, float]:
+        """What the corpus teaches about balanced groups, and the median distance of the reference groups."""
+        if "kernel comparison" not in self._cache:
+            start: Any = self.start
+            balanced = start.likelihood.balance(self.statistics)
+            comparison = replace(start, balanced=True).completed(balanced, self.prior_strength)
+            references = comparison.prepare(balanced[self.references], OUTPUTS["distance"])
+            distances = comparison.all_pairs(references, None, OUTPUTS["distance"])
+            scale = float(np.median(distances[np.triu_indices(len(distances), 1)])) if len(distances) > 1 else 0.0
+            self._cache["kernel comparison"] = comparison, scale or 1.0
+        return self._cache["kernel comparison"]
 
     def fitted(self, output: Output) -> Prepared:
         """The fitted groups, prepared for an output; cached for the first output requested."""
         if output.name in self._cache:
             return self._cache[output.name]
         prepared = self.prepare(self.statistics, output)
-        if not self._cache.keys() - {"references"}:
+        if not self._cache.keys() & OUTPUTS.keys():
             self._cache[output.name] = prepared
         return prepared
 

@@ -29,11 +29,15 @@ class Output:
     label : str
         Label in figures and reports.
     higher_is_nearer : bool
-        Whether larger values mean more similar groups; otherwise it is a distance, with zeros on the diagonal.
+        Whether larger values mean more similar groups; otherwise it is a distance.
+    diagonal : float or None
+        Value of a group compared with itself, if it is the same for all groups.
     needs_doubled : bool
         Whether it needs the criterion of each group united with itself.
     needs_references : bool
         Whether it needs the mean divergence to reference groups.
+    is_kernel : bool
+        Whether it compares balanced groups, relative to the median distance of the reference groups.
     can_be_embedded : bool
         Whether it depends on the models only, not on the sizes of the groups, so that coordinates can represent it.
     null_power : int
@@ -44,10 +48,21 @@ class Output:
     compute: Callable[[np.ndarray, Any, Any], np.ndarray]
     label: str
     higher_is_nearer: bool = False
+    diagonal: float | None = 0.0
     needs_doubled: bool = True
     needs_references: bool = False
+    is_kernel: bool = False
     can_be_embedded: bool = False
     null_power: int = 3
+
+    @property
+    def needs_corpus(self) -> bool:
+        """Whether something has to be learnt from a corpus."""
+        return self.needs_references or self.is_kernel
+
+    def is_usable_for(self, likelihood: Any, criterion: Any) -> bool:
+        """Whether a likelihood under a criterion has this output: kernels need a theorem."""
+        return not self.is_kernel or (likelihood.has_kernel and criterion.has_kernel)
 
     def as_distance(self, values: np.ndarray) -> np.ndarray:
         """Values that are smaller for nearer groups."""
@@ -85,6 +100,11 @@ def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
     return np.where(np.abs(apart) > NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
 
 
+def kernel(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    """Exponential of the negative distance of balanced groups, in units of the median distance of the references."""
+    return np.exp(-distance(union, left, right) / left.scale)
+
+
 def choose_output(name: Any, allowed: Sequence[str] | None = None) -> Output:
     """The output with a given name."""
     allowed = list(OUTPUTS) if allowed is None else allowed
@@ -96,7 +116,7 @@ def choose_output(name: Any, allowed: Sequence[str] | None = None) -> Output:
 OUTPUTS = {
     output.name: output
     for output in (
-        Output("similarity", similarity, "similarity", higher_is_nearer=True, needs_doubled=False),
+        Output("similarity", similarity, "similarity", higher_is_nearer=True, diagonal=None, needs_doubled=False),
         Output("distance", distance, "distance"),
         Output("divergence", divergence, "divergence", can_be_embedded=True),
         Output(
@@ -107,5 +127,6 @@ OUTPUTS = {
             can_be_embedded=True,
             null_power=1,
         ),
+        Output("kernel", kernel, "kernel, from 0 to 1", higher_is_nearer=True, diagonal=1.0, is_kernel=True),
     )
 }

@@ -84,6 +84,7 @@ class Likelihood(BaseEstimator, ABC):
 
     unions: ClassVar[type[Unions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
+    has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -131,6 +132,10 @@ class Likelihood(BaseEstimator, ABC):
             f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "
             f"explanation needs."
         )
+
+    def balance(self, statistics: Any) -> Any:
+        """Statistics of the same groups with weights that sum to 1 in each; empty groups stay empty."""
+        raise TypeError(f"{type(self).__name__} defines no balance.")
 
     def coordinates(self, statistics: Any, corpus: Any) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates of location and of scale, one row per group, in which a comparison is a squared distance.

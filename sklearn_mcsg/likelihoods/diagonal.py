@@ -6,7 +6,7 @@ fourth moments follow in closed form. Pseudo-vectors of a prior are normally dis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -116,6 +116,7 @@ class DiagonalGaussian(Likelihood):
     """
 
     unions = DiagonalUnions
+    has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
         self.prior = prior
@@ -160,6 +161,11 @@ class DiagonalGaussian(Likelihood):
     def log_evidence(self, statistics: Any) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
+
+    def balance(self, statistics: DiagonalMoments) -> DiagonalMoments:
+        n = statistics.n[:, None]
+        m2 = np.divide(statistics.m2, n, out=np.zeros_like(statistics.m2), where=n > 0)
+        return replace(statistics, n=np.sign(statistics.n), m2=m2)
 
     def coordinates(self, statistics: DiagonalMoments, corpus: DiagonalMoments) -> tuple[np.ndarray, np.ndarray]:
         location = (statistics.mean - corpus.mean) / np.sqrt(corpus.variance)

@@ -7,7 +7,7 @@ on the other side's means: one more matrix product, by blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,7 @@ class SphericalGaussian(Likelihood):
     """
 
     unions = SphericalUnions
+    has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
         self.prior = prior
@@ -168,6 +169,11 @@ class SphericalGaussian(Likelihood):
     def log_evidence(self, statistics: Any) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
+
+    def balance(self, statistics: SphericalScatter) -> SphericalScatter:
+        n = statistics.n
+        scatter = np.divide(statistics.scatter, n, out=np.zeros_like(n), where=n > 0)
+        return replace(statistics, n=np.sign(n), scatter=scatter)
 
     def coordinates(self, statistics: SphericalScatter, corpus: SphericalScatter) -> tuple[np.ndarray, np.ndarray]:
         location = (statistics.mean - corpus.mean) / np.sqrt(corpus.variance)[:, None]
