@@ -15,7 +15,8 @@ demo: .venv/text
 	@echo
 	@echo "Open demo/report.html in a browser."
 
-# The built wheel is tested, in an environment of its own, away from the sources.
+# The built wheel is tested, in an environment of its own, away from the sources. Tests run on all cores, one process
+# each: more threads inside them would only wait for each other.
 test: dist chromium
 	$(call test-wheel,.test/newest,,--cov)
 
@@ -30,7 +31,7 @@ define test-wheel
 	rm -rf $(1)/copy && mkdir $(1)/copy
 	cp -r tests benchmarks doc README.md pyproject.toml $(1)/copy
 	rm -rf $(1)/copy/doc/_build $(1)/copy/doc/auto_examples $(1)/copy/doc/generated
-	cd $(1)/copy && ../venv/bin/python -m pytest --numprocesses auto --dist worksteal $(3) --pyargs tests README.md doc sklearn_mcsg
+	cd $(1)/copy && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ../venv/bin/python -m pytest --numprocesses auto --dist worksteal $(3) --pyargs tests README.md doc sklearn_mcsg
 endef
 
 # The report is tested in a browser; without one these tests are skipped.
