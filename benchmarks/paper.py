@@ -26,6 +26,7 @@ from sklearn_mcsg import (
     ModelComparisonSimilarity,
     WordMoversDistance,
     load_word_vectors,
+    make_text_embedding,
 )
 from sklearn_mcsg.text.tables import open_table
 
@@ -139,6 +140,7 @@ class System:
     estimator: object
     recipe: str
     fitted: str = ""
+    n_others: int = 200  # sentences of other years to fit on
 
     def scores(self, reader, task, tasks):
         n = len(task.gold)
@@ -149,11 +151,16 @@ class System:
             others = [s for t in tasks if t.year != task.year for s in t.left + t.right] if self.fitted else []
             if self.fitted and not others:
                 return np.full(n, np.nan)
-            chosen = np.random.default_rng(0).permutation(len(others))[:200]
+            chosen = np.random.default_rng(0).permutation(len(others))[: self.n_others]
             groups = reader(self.recipe, task.left + task.right + [others[i] for i in chosen])
             estimator = self.estimator.fit(groups[2 * n :]) if self.fitted else self.estimator
         values = estimator.paired(groups[:n], groups[n : 2 * n])
-        return values if estimator.output == "similarity" else -values
+        return values if estimator.higher_is_nearer else -values
+
+
+def embedding(**params):
+    """The embedding of `make_text_embedding` for raw word vectors."""
+    return make_text_embedding(**params)["embedding"]
 
 
 def systems(wmd):
@@ -178,6 +185,12 @@ def systems(wmd):
         "Diag+AIC, divergence": System(mcs(output="divergence"), "paper"),
         "Diag centered, recipe (offline)": System(centered, "recipe", "task"),
         "Diag centered, recipe (online)": System(centered, "recipe", "other years"),
+        "SIF, Zipf, 3 components": System(SIF(n_components=3), "zipf", "task"),
+        "SIF, Zipf, 10 components": System(SIF(n_components=10), "zipf", "task"),
+        "half-whitened mean (offline)": System(embedding(spread=0.0), "recipe", "task"),
+        "half-whitened mean (online)": System(embedding(spread=0.0), "recipe", "other years", 2000),
+        "Embedding (offline)": System(embedding(), "recipe", "task"),
+        "Embedding (online)": System(embedding(), "recipe", "other years", 2000),
     }
     if wmd:
         table["WMD"] = System(WordMoversDistance(n_jobs=JOBS), "plain")
@@ -402,8 +415,14 @@ SECTIONS = {
         "Diag+AIC, divergence",
         "SIF, Zipf",
         "SIF+PCA, Zipf",
+        "SIF, Zipf, 3 components",
+        "SIF, Zipf, 10 components",
         "Diag centered, recipe (online)",
         "Diag centered, recipe (offline)",
+        "half-whitened mean (online)",
+        "half-whitened mean (offline)",
+        "Embedding (online)",
+        "Embedding (offline)",
     ],
 }
 TESTED = ("Diag+AIC", "vMF+TIC", "SIF", "SIF+PCA", "MWV", "WMD", "Diag centered, recipe (offline)")
@@ -422,7 +441,8 @@ with sub-tasks weighted by their number of pairs. Values in brackets are those l
 full GloVe 840B (the text of the paper gives 0.656 for the average of Diag+AIC). Intervals are bootstrapped over the
 pairs, with the same resamples for all systems. Tokens are split by `str.split`. The systems of the paper use raw,
 unweighted vectors padded with "."; SIF uses Wikipedia frequencies. "Offline", "prior" and "Bayes" systems are fitted on
-the sentences of each sub-task, the "online" `centered` system on 200 sentences of other years."""
+the sentences of each sub-task, the "online" `centered` system on 200 sentences of other years, the
+"online" embedding and half-whitened mean on 2000."""
 
 
 def report(vectors, result):

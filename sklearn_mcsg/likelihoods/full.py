@@ -14,15 +14,7 @@ import numpy as np
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.statistics import (
-    Part,
-    Statistics,
-    by_blocks,
-    corpus_mean,
-    mean_of,
-    merge,
-    padded,
-)
+from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_of, merge, padded
 from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
 
 _EPS = np.finfo(np.float64).eps
