@@ -154,10 +154,10 @@ class SIF(MeanVector):
 
     def prepare(self, learnt: np.ndarray | None, summaries: np.ndarray, output: str) -> np.ndarray:
         """Embeddings without the principal directions."""
-        if not self.n_components:
-            return summaries
-        if learnt is None or len(learnt) != self.n_components:
+        if learnt is not None and len(learnt) != self.n_components:
             raise ValueError("n_components has changed since fit: call fit again.")
+        if learnt is None or not self.n_components:
+            return summaries
         return (summaries - summaries @ learnt.T @ learnt).astype(summaries.dtype, copy=False)
 
     @property

@@ -213,7 +213,7 @@ class CalibrationMixin:
 
     def _distances_of_rows(self: Any, learnt: Any, left: Any, right: Any) -> np.ndarray:
         values = self.compare_rows(learnt, left, right, self.output, np.dtype(np.float64))
-        return -values if self.higher_is_nearer else values
+        return OUTPUTS[self.output].as_distance(values)
 
     def _calibrated(self: Any) -> NullDistribution:
         null = self._fitted.null if hasattr(self, "_fitted") else None

@@ -419,9 +419,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(k)
 
 
+def _has(estimator: Any, name: str) -> bool:
+    """Whether an estimator has an attribute, without computing a property."""
+    return hasattr(type(estimator), name) or name in vars(estimator)
+
+
 def _check_compares(similarity: Any) -> None:
     names = {*dir(ComparesGroups), *ComparesGroups.__annotations__} - {*dir(Protocol), "n_groups_"}
-    missing = sorted(name for name in names if not name.startswith("_") and not hasattr(similarity, name))
+    missing = sorted(name for name in names if not name.startswith("_") and not _has(similarity, name))
     if missing:
         raise TypeError(
             f"similarity must compare groups, or be a pipeline that ends with a similarity, but "

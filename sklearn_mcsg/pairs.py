@@ -105,7 +105,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         if before is not None:
             sides = tuple(before.transform(side) for side in sides)
         values = similarity.paired(*sides)
-        return values if getattr(similarity, "higher_is_nearer", True) else -values
+        is_similarity = getattr(similarity, "output", "similarity") == "similarity"
+        return values if getattr(similarity, "higher_is_nearer", is_similarity) else -values
 
     def score(self, X: Any, y: Any) -> float:
         """Spearman's rank correlation of the similarities with given values.

@@ -58,7 +58,8 @@ def register(cls: type) -> type:
         The same class.
     """
     known = _REGISTERED.get(cls.__name__)
-    if known is None or not known.__module__.startswith("sklearn_mcsg.") or cls.__module__ == known.__module__:
+    reserved = known is not None and known.__module__.split(".")[0] in ("sklearn", "sklearn_mcsg")
+    if not reserved or cls.__module__ == known.__module__:  # type: ignore[union-attr]
         _REGISTERED[cls.__name__] = cls
     return cls
 
@@ -182,10 +183,9 @@ def _checksum(file: Path) -> int:
 
 
 def _class_of(name: str) -> type | None:
-    """The registered class with a given name; a public class of this package is imported first."""
-    if name not in _REGISTERED and name in sklearn_mcsg.__all__:
-        getattr(sklearn_mcsg, name)
-    return _REGISTERED.get(name)
+    """The class of a name: a public one of this package, which is imported first, or a registered one."""
+    public = getattr(sklearn_mcsg, name) if name in sklearn_mcsg.__all__ else None
+    return public if isinstance(public, type) else _REGISTERED.get(name)
 
 
 def encode(value: Any, arrays: list[np.ndarray]) -> Any:

@@ -138,3 +138,10 @@ def test_the_extra_is_named_when_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "ot", None)
     with pytest.raises(ImportError, match=r"sklearn-mcsg\[wmd\]"):
         WordMoversDistance().pairwise(np.ones((2, 2, 2)))
+
+
+def test_no_components_after_fitting_some_is_an_error_too():
+    X = np.random.default_rng(0).normal(size=(9, 4, 3))
+    model = SIF(n_components=1).fit(X).set_params(n_components=0)
+    with pytest.raises(ValueError, match="n_components has changed since fit"):
+        model.transform(X)

@@ -345,3 +345,58 @@ def test_a_matrix_too_large_for_memory_names_the_sparse_way():
     X = np.zeros((2_000_000, 1))
     with pytest.raises(MemoryError, match=r"2000000 x 2000000 pairs takes 29,802.3 GiB.*GroupNeighbors"):
         ModelComparisonSimilarity().pairwise(X)
+
+
+THREADS = """
+import threading, time
+import numpy as np
+from sklearn_mcsg import ModelComparisonSimilarity
+rng = np.random.default_rng(0)
+big, small = rng.normal(size=(900, 3, 40)), rng.normal(size=(60, 3, 40))
+model = ModelComparisonSimilarity().fit(big)
+failed = []
+def work(groups, delay):
+    time.sleep(delay)
+    try:
+        model.transform(groups)
+    except Exception as error:
+        failed.append(repr(error))
+threads = [threading.Thread(target=work, args=(big if i == 0 else small, 0.02 * i)) for i in range(12)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(failed)
+"""
+
+
+def test_other_threads_compare_while_one_loads_the_kernels():
+    result = run(THREADS)
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_equal_groups_are_at_no_distance_under_every_engine(likelihood, dtype, make_groups):
+    """Whatever has been computed before: a small matrix does not depend on whether compiled code is loaded."""
+    X = make_groups(30, 8, (2, 9), dtype=dtype)
+    copies = Groups.concatenate([X, X[:10]])
+    for engine in ("numpy", "auto"):
+        with engine_context("numba"):
+            ModelComparisonSimilarity(likelihood).pairwise(X)  # compiled code is loaded
+        with engine_context(engine):
+            for output in ("distance", "divergence"):
+                matrix = ModelComparisonSimilarity(likelihood, output=output).pairwise(X, copies)
+                assert_array_equal(matrix[np.arange(10), np.arange(30, 40)], 0)
+            model = ModelComparisonSimilarity(likelihood, output="centered", prior_strength=0.5).fit(X)
+            assert_array_equal(model.pairwise(X, copies)[np.arange(10), np.arange(30, 40)], 0)
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "spherical"])
+def test_quantities_of_unions_can_be_asked_for_twice(likelihood, make_groups):
+    X = make_groups(6, 3)
+    kind = ModelComparisonSimilarity(likelihood).fit(X).likelihood_
+    statistics = kind.statistics(X, reg_covar=1e-6, order=2)
+    unions = kind.unions(kind, statistics, statistics, np.dtype(float))
+    first = unions.log_variance.copy()
+    likelihoods = kind.log_likelihood(unions)
+    assert_allclose(unions.log_variance, first, rtol=1e-12)
+    assert_allclose(kind.log_likelihood(unions), likelihoods, rtol=1e-12)

@@ -105,7 +105,7 @@ def test_a_likelihood_of_ones_own_beyond_the_size_where_compiled_code_starts():
     rng = np.random.default_rng(0)
     X = Groups(rng.exponential(size=(3000, 60)), np.arange(0, 3001, 3))
     diagonal = DiagonalGaussian().statistics(X, reg_covar=1e-6, order=2)
-    assert choose_fitter(DiagonalGaussian(), diagonal, diagonal).compiled, "the size is large enough"
+    assert choose_fitter(DiagonalGaussian(), diagonal, diagonal).by_unions, "the size is large enough"
     matrix = ModelComparisonSimilarity(Exponential(), AICc()).fit(X).transform(X[:400])
     some = np.array([3, 150, 399])
     with engine_context("numpy"):
@@ -331,3 +331,34 @@ def test_chunks_and_out_come_with_the_template(similarity, make_groups):
     out = np.empty((6, 6))
     assert similarity.pairwise(X, out=out) is out
     assert_allclose(out, whole)
+
+
+def test_a_public_name_is_always_the_class_of_the_package(make_groups, tmp_path):
+    """Also when a class of that name was registered before the package's own was imported."""
+    GroupNeighbors(MeanVector("distance")).fit(make_groups()).save(tmp_path / "index")
+    code = """
+import sys
+from sklearn_mcsg.base import GroupSimilarity
+class MeanVector(GroupSimilarity):
+    def __init__(self, output="distance"): self.output = output
+    def compare(self, *args, **kwargs): raise RuntimeError
+class Pipeline(MeanVector): pass
+from sklearn_mcsg import GroupNeighbors
+print(type(GroupNeighbors.load(sys.argv[1]).comparer()).__module__)
+"""
+    result = subprocess.run([sys.executable, "-c", code, tmp_path / "index"], capture_output=True, text=True)
+    assert result.stdout.strip() == "sklearn_mcsg.baselines", result.stderr
+
+
+def test_pairs_by_a_foreign_similarity_that_names_its_output():
+    class Foreign(BaseEstimator):
+        output = "distance"
+
+        def fit(self, X, y=None):
+            return self
+
+        def paired(self, X, Y):
+            return np.array([abs(np.mean(x) - np.mean(y)) for x, y in zip(X, Y, strict=True)])
+
+    pairs = [([[0.0]], [[1.0]]), ([[0.0]], [[5.0]])]
+    assert PairSimilarity(Foreign()).fit(pairs).predict(pairs).tolist() == [-1, -5]

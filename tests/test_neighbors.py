@@ -436,3 +436,9 @@ def test_another_process_loads_what_was_saved(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path / "index")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[[2]]", result.stderr
+
+
+def test_an_invalid_output_gets_a_sentence(make_groups):
+    for output in ("nonsense", ["distance"]):
+        with pytest.raises(ValueError, match="'output' parameter"):
+            GroupNeighbors(ModelComparisonSimilarity(output=output)).fit(make_groups())

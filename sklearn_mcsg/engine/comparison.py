@@ -215,7 +215,8 @@ class Comparison:
         right = left if right is None else right
         result = _matrix(len(left), len(right), np.dtype(dtype)) if out is None else out
         fitter = fitter or choose_fitter(self.likelihood, left.statistics, right.statistics, dtype)
-        blocks = matrix_blocks(len(left), len(right), symmetric, fitter.pair_nbytes)
+        nbytes = fitter.pair_nbytes(left.statistics, right.statistics)
+        blocks = matrix_blocks(len(left), len(right), symmetric, nbytes)
         self._run(partial(_all_pairs_of_block, fitter), left, right, blocks, output, partial(_store, result, symmetric))
         if symmetric and output.diagonal is not None:
             np.fill_diagonal(result, output.diagonal)

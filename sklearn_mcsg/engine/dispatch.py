@@ -55,35 +55,45 @@ class PairFitter:
     ----------
     likelihood : Likelihood
         The likelihood.
-    compiled : bool
-        Whether to use the likelihood's `Unions`; otherwise every pair is pooled.
-    pair_nbytes : int
-        Bytes that each pair may take, temporary arrays included.
+    by_unions : bool
+        Whether the likelihood's `Unions` are used; otherwise every pair is pooled.
     dtype : dtype
-        Precision of the result.
+        Precision of the computation.
     """
 
     likelihood: Likelihood
-    compiled: bool
-    pair_nbytes: int
+    by_unions: bool
     dtype: np.dtype
 
     def __call__(self, left: Any, right: Any) -> Fit:
-        """Fit the union of every left group with every right group."""
-        if not self.compiled:
+        """The fit to the union of every left group with every right group."""
+        if not self.by_unions:
             return fit_pairs(self.likelihood, left, right)
         unions: Any = self.likelihood.unions
         return Fit(self.likelihood, unions(self.likelihood, left, right, self.dtype))
 
+    def pair_nbytes(self, left: Any, right: Any) -> int:
+        """Bytes that each pair may take, temporary arrays included."""
+        unions: Any = self.likelihood.unions
+        return unions.pair_nbytes(left, right) if self.by_unions else pooled_nbytes(left, right)
+
 
 def choose_fitter(likelihood: Likelihood, left: Any, right: Any, dtype: Any = np.float64) -> PairFitter:
-    """Choose how to fit all pairs of two collections with the active engine."""
-    engine, nbytes = _engine.get(), pooled_nbytes(left, right)
+    """Choose how all pairs of two collections are fitted, by the active engine.
+
+    Small matrices are computed in double precision whatever the result: single precision pays for large ones only.
+    """
+    engine = _engine.get()
     unions: Any = likelihood.unions
-    compiled = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)
-    if compiled and engine == "auto":
-        loaded = not unions.compiled or (_KERNELS in sys.modules and sys.modules[_KERNELS].are_loaded(unions.compiled))
-        compiled = len(left) * len(right) * nbytes >= (_USE_FROM if loaded else _LOAD_FROM)
-    if compiled:
-        nbytes = unions.pair_nbytes(left, right)
-    return PairFitter(likelihood, compiled, nbytes, np.dtype(dtype))
+    usable = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)
+    work = len(left) * len(right) * pooled_nbytes(left, right)
+    if engine == "auto":
+        usable = usable and work >= (_USE_FROM if _are_loaded(unions.compiled) else _LOAD_FROM)
+        dtype = dtype if work >= _LOAD_FROM else np.float64
+    return PairFitter(likelihood, usable, np.dtype(dtype))
+
+
+def _are_loaded(names: tuple[str, ...]) -> bool:
+    """Whether kernels are loaded; another thread may be loading them at this moment."""
+    are_loaded = getattr(sys.modules.get(_KERNELS), "are_loaded", None)
+    return bool(names) and are_loaded is not None and are_loaded(names)

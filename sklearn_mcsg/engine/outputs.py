@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+_ROUNDING = 4e-12  # of the criteria subtracted, in all engines: smaller distances are those of equal groups
 NO_DIVERGENCE = 1e-9  # in squared standard deviations; smaller divergences are rounding errors
 
 
@@ -78,7 +79,8 @@ def similarity(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
 
 def distance(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
     """How much less similar two groups are to each other than each is to itself, on average."""
-    return np.maximum(union - 0.5 * (left.doubled + right.doubled), 0)
+    apart = union - 0.5 * (left.doubled + right.doubled)
+    return np.where(apart > _ROUNDING * np.abs(union), apart, 0)
 
 
 def divergence(union: np.ndarray, left: Any, right: Any) -> np.ndarray:

@@ -84,7 +84,10 @@ class DiagonalUnions(Unions):
 
     @property
     def log_variance(self) -> np.ndarray:
-        """Log variances, summed over features; the first caller may overwrite them."""
+        """Log variances, summed over features, which the caller may overwrite: a second call computes them again."""
+        if self.__dict__.pop("_given", False):
+            del self.__dict__["_sums"]
+        self._given = True
         return self._sums[0] if self._sums else np.zeros(self.shape)
 
     @property

@@ -84,8 +84,12 @@ class SphericalUnions(Unions):
 
     @property
     def log_variance(self) -> np.ndarray:
-        """Log variances, which overwrite the variances if those are not needed again."""
-        return np.log(self.variance, out=None if self.left.parts else self.variance)
+        """Log variances, in the place of the variances unless the TIC needs those; they are computed again if asked."""
+        if self.left.parts:
+            return np.log(self.variance)
+        variance = self.variance
+        del self.__dict__["variance"]
+        return np.log(variance, out=variance)
 
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
         d = self.n_features

@@ -90,6 +90,8 @@ def summarize_clusters(
         check_consistent_length(texts, groups)
         compare = similarity.compare_fitted
     every: Any = groups.labels
+    if every is None:
+        raise TypeError("summarize_clusters needs groups with labels, as EmbeddingVectorizer makes them.")
     words = groups.split(every)
     weights = dict(zip(every, groups.row_weights.tolist(), strict=True))
     present = [{word for word in text if any(map(str.isalpha, word))} for text in words]
