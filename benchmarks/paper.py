@@ -114,7 +114,7 @@ class Reader:
     def __init__(self, vectors, counts):
         self.vectors, self.counts = vectors, counts
         table = open_table(vectors.table)
-        self.known = table.rows
+        self.known, self.width = table.rows, table.vectors.shape[1]
         self.recipes = {
             "paper": {"pad_token": ".", "weighting": None, "unit_norm": False},
             "plain": {"weighting": None, "unit_norm": False},
@@ -163,7 +163,7 @@ def embedding(**params):
     return make_text_embedding(**params)["embedding"]
 
 
-def systems(wmd):
+def systems(wmd, width):
     mcs = ModelComparisonSimilarity
     centered = mcs(output="centered", prior_strength=0.5, random_state=0)
     table = {
@@ -185,8 +185,8 @@ def systems(wmd):
         "Diag+AIC, divergence": System(mcs(output="divergence"), "paper"),
         "Diag centered, recipe (offline)": System(centered, "recipe", "task"),
         "Diag centered, recipe (online)": System(centered, "recipe", "other years"),
-        "SIF, Zipf, 3 components": System(SIF(n_components=3), "zipf", "task"),
-        "SIF, Zipf, 10 components": System(SIF(n_components=10), "zipf", "task"),
+        "SIF, Zipf, 3 components": System(SIF(n_components=min(3, width)), "zipf", "task"),
+        "SIF, Zipf, 10 components": System(SIF(n_components=min(10, width)), "zipf", "task"),
         "half-whitened mean (offline)": System(embedding(spread=0.0), "recipe", "task"),
         "half-whitened mean (online)": System(embedding(spread=0.0), "recipe", "other years", 2000),
         "Embedding (offline)": System(embedding(), "recipe", "task"),
@@ -255,7 +255,7 @@ class Result:
 
 def run(vectors, tasks, counts, resamples, wmd):
     reader = Reader(vectors, counts)
-    table = systems(wmd)
+    table = systems(wmd, reader.width)
     scores = {task.name: np.stack([s.scores(reader, task, tasks) for s in table.values()]) for task in tasks}
     rho = np.stack([correlation(scores[t.name], t.gold) for t in tasks], axis=1)
     resampled = Parallel(n_jobs=JOBS)(
@@ -275,7 +275,7 @@ def running_times(vectors, tasks, counts, wmd):
     """Seconds to compute the similarities of all pairs from looked-up vectors, as the paper reports them."""
     reader = Reader(vectors, counts)
     seconds = {}
-    for name, system in systems(wmd).items():
+    for name, system in systems(wmd, reader.width).items():
         if system.fitted == "other years":
             continue
         whole = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
