@@ -83,9 +83,9 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
     ----------
     n_components_ : int
         Number of components.
-    components_ : ndarray of shape (n_components_, n_coordinates)
+    components_ : ndarray of shape (`n_components_`, n_coordinates)
         Directions of the components in the space of coordinates.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (`n_components_`,)
         Variance of the coordinates along each component, before whitening.
     mean_ : ndarray of shape (n_coordinates,)
         Mean of the coordinates.

@@ -227,7 +227,7 @@ def pooled_nbytes(left: Any, right: Any) -> int:
     return 4 * (left.row_nbytes + right.row_nbytes)
 
 
-class Unions:
+class Unions(ABC):
     """Statistics of the union of every left group with every right group, as matrices.
 
     A subclass computes the quantities that its likelihood's formulas use, faster than by pooling each pair.
@@ -249,9 +249,9 @@ class Unions:
         return True
 
     @staticmethod
+    @abstractmethod
     def pair_nbytes(left: Any, right: Any) -> int:
         """Bytes that it may take for each pair, temporary arrays included."""
-        raise NotImplementedError
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
         """Mask of pairs for which a computed quantity has lost too many digits; None means no pairs."""

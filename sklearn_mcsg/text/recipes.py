@@ -59,8 +59,8 @@ def make_text_embedding(**params: Any) -> Pipeline:
     Parameters
     ----------
     **params : dict
-        Parameters of the steps, in place of these. A name that both steps have goes to both; ``vectorizer__name`` and
-        ``embedding__name`` go to one.
+        Parameters of the steps, in place of the defaults. A name that both steps have goes to both;
+        ``vectorizer__name`` and ``embedding__name`` go to one.
 
     Returns
     -------
