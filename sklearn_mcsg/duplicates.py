@@ -67,7 +67,7 @@ def find_duplicates(
     limit = (lambda rows: threshold) if level is None else _limits(index.comparer(), level)
     n, start = index.n_samples_fit_, 0
     first = np.arange(n)  # the first group in each group's set
-    for distances, _ in index.distance_blocks(itself=np.nan):
+    for distances, _ in index.distance_blocks(self_distance=np.nan):
         rows, near = np.nonzero(distances <= limit(slice(start, start + len(distances))))
         rows, near = np.concatenate([rows + start, np.arange(n)]), np.concatenate([near, first])
         graph = sparse.csr_matrix((np.ones(len(rows), dtype=bool), (rows, near)), shape=(n, n))

@@ -198,8 +198,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
         """
-        k = self._check_n_neighbors(n_neighbors, itself=X is None)
-        found = [_smallest(distances, k) for distances, _ in self.distance_blocks(X, itself=np.inf)]
+        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        found = [_smallest(distances, k) for distances, _ in self.distance_blocks(X, self_distance=np.inf)]
         indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return (distances, indices) if return_distance else indices
 
@@ -229,7 +229,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_number(radius, "radius")
         indices: list[np.ndarray] = []
         values: list[np.ndarray] = []
-        for distances, _ in self.distance_blocks(X, itself=np.nan):
+        for distances, _ in self.distance_blocks(X, self_distance=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
@@ -293,9 +293,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         graph : csr_matrix of shape (n_groups, n_groups)
         """
         self.fit(X)
-        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), itself=False)
+        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
         found = []
-        for distances, rows in self.distance_blocks(itself=-np.inf):
+        for distances, rows in self.distance_blocks(self_distance=-np.inf):
             indices, values = _smallest(distances, k)
             values[:, 0] = rows
             found.append((indices, values))
@@ -367,14 +367,16 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         before = split_pipeline(self.similarity_)[0]
         return X if before is None else before.transform(X)
 
-    def distance_blocks(self, X: Any = None, *, itself: float = np.inf) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def distance_blocks(
+        self, X: Any = None, *, self_distance: float = np.inf
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows of distances to all indexed groups, in blocks of bounded size.
 
         Parameters
         ----------
         X : groups, or input of the pipeline, default=None
             Queries; ``None`` means the indexed groups.
-        itself : float, default=inf
+        self_distance : float, default=inf
             Value that replaces an indexed group's distance to itself.
 
         Yields
@@ -395,7 +397,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             distances = sign * similarity.compare_fitted(rows)
             own = np.arange(len(distances)), np.arange(rows.start, rows.stop)
             apart = distances[own]
-            distances[own] = itself
+            distances[own] = self_distance
             yield distances, apart
 
     def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
@@ -407,14 +409,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         pointers = np.arange(0, indices.size + 1, indices.shape[1])
         return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_samples_fit_))
 
-    def _check_n_neighbors(self, n_neighbors: int | None, itself: bool) -> int:
+    def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
         check_is_fitted(self, "similarity_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"n_neighbors must be a positive integer, got {k!r}.")
-        available = self.n_samples_fit_ - itself
+        available = self.n_samples_fit_ - leave_out_self
         if k > available:
-            others = " besides the query itself" if itself else ""
+            others = " besides the query itself" if leave_out_self else ""
             raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
         return int(k)
 
