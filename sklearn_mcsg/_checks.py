@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 
@@ -47,7 +49,7 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     return array
 
 
-def check_indices(indices: Any, n_vectors: int) -> np.ndarray:
+def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
     """Check indices of rows of a table."""
     indices = np.asarray(indices)
     if indices.size == 0:
@@ -61,7 +63,7 @@ def check_indices(indices: Any, n_vectors: int) -> np.ndarray:
     return indices
 
 
-def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
+def check_offsets(offsets: ArrayLike, n_rows: int) -> np.ndarray:
     """Check that offsets rise from 0 to the number of rows."""
     offsets = np.asarray(offsets)
     if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
@@ -75,7 +77,7 @@ def check_offsets(offsets: Any, n_rows: int) -> np.ndarray:
     return offsets
 
 
-def check_weights(weights: Any, offsets: np.ndarray) -> np.ndarray:
+def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     """Check that there is one finite, non-negative weight for each row."""
     weights = check_numeric(np.asarray(weights), "weights").astype(np.float64, copy=False)
     if weights.shape != (offsets[-1],):
@@ -88,7 +90,7 @@ def check_weights(weights: Any, offsets: np.ndarray) -> np.ndarray:
     return weights
 
 
-def check_labels(labels: Any, n_rows: int) -> np.ndarray:
+def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
     """Check that there is one label for each row, and return them as an array of objects."""
     if isinstance(labels, str | bytes):
         raise TypeError("labels must be a list with one label per vector, got a string.")
@@ -100,43 +102,25 @@ def check_labels(labels: Any, n_rows: int) -> np.ndarray:
     return array
 
 
-def check_number(value: Any, name: str) -> None:
+def check_number(value: object, name: str) -> None:
     """Raise unless a value is a number."""
     if not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
 
 
-def check_positive_integer(value: Any, name: str) -> None:
+def check_positive_integer(value: object, name: str) -> None:
     """Raise unless a value is a positive integer."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}.")
 
 
-def check_share(value: Any, name: str) -> None:
+def check_share(value: object, name: str) -> None:
     """Raise unless a value lies between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
 
 
-def check_same_width(left: Any, right: Any, names: str = "XY") -> None:
-    """Raise unless two collections of groups have the same number of features."""
-    if left.n_features != right.n_features:
-        raise ValueError(
-            f"{names[0]} has {left.n_features} features, but {names[1]} has {right.n_features}: take the vectors of "
-            f"both from one space."
-        )
-
-
-def check_same_length(left: Any, right: Any) -> None:
-    """Raise unless two collections have the same number of groups."""
-    if len(left) != len(right):
-        raise ValueError(
-            f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. For "
-            f"all pairs call pairwise."
-        )
-
-
-def check_out(out: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+def check_out(out: object, shape: tuple[int, int], dtype: np.dtype) -> None:
     """Raise unless an array is writeable and has a given shape and dtype."""
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
         got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.criteria import AIC
 from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import raise_not_finite
+from sklearn_mcsg.engine.comparison import Comparison, raise_not_finite
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
 
 LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
@@ -31,22 +31,16 @@ class Coordinates:
 
     Attributes
     ----------
-    likelihood : Likelihood
-        The likelihood.
-    reg_covar : float
-        Variance of the noise around each vector.
+    comparison : Comparison
+        The likelihood, with the pseudo-vectors that every group receives.
     corpus : Statistics
         Statistics of one group with the mean and variance of the corpus.
-    pseudo : Statistics or None
-        Pseudo-vectors that every group receives.
     spread : float
         Factor on the coordinates of scale.
     """
 
-    likelihood: Likelihood
-    reg_covar: float
-    corpus: Any
-    pseudo: Any
+    comparison: Comparison
+    corpus: Statistics
     spread: float
 
     @classmethod
@@ -54,41 +48,37 @@ class Coordinates:
         cls, groups: Groups, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
     ) -> Coordinates:
         """Fit the corpus model in one pass over the groups, in bounded memory."""
+        start = Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
         parts = []
         for batch in group_batches(groups):
-            statistics = _statistics(likelihood, groups[batch], reg_covar, batch.start)
+            statistics = start.statistics(groups[batch], batch.start)
             if statistics.n.any():
                 parts.append(likelihood.pseudo_group(statistics, float(statistics.n.sum())))
         if not parts:
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
         whole = type(parts[0]).concatenate(parts)
-        pseudo = likelihood.pseudo_group(whole, float(prior_strength)) if prior_strength > 0 else None
-        return cls(likelihood, reg_covar, likelihood.pseudo_group(whole, 1.0), pseudo, spread)
+        return cls(start.completed(whole, prior_strength), likelihood.pseudo_group(whole, 1.0), spread)
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
         """Coordinates of groups; errors number groups from `first` on."""
-        statistics = self.padded(_statistics(self.likelihood, groups, self.reg_covar, first))
+        statistics = self.comparison.with_pseudo(self.comparison.statistics(groups, first))
         with np.errstate(all="ignore"):
-            location, scale = self.likelihood.coordinates(statistics, self.corpus)
+            location, scale = self.comparison.likelihood.coordinates(statistics, self.corpus)
         coordinates = np.hstack([location, self.spread * scale])
         finite = np.isfinite(coordinates).all(axis=1)
         if not finite.all():
             raise_not_finite(f"A coordinate of group {first + int(np.argmin(finite))}")
         return coordinates
 
-    def padded(self, statistics: Any) -> Any:
-        """Statistics with the pseudo-vectors, if there are any."""
-        if self.pseudo is None:
-            return statistics
-        return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
-
     def shares(self, group: Groups, centre: np.ndarray) -> np.ndarray:
         """Part of each vector in the coordinates of its group, seen from a centre.
 
         What the pseudo-vectors add, and the centre, are divided by weight.
         """
-        statistics = self.padded(_statistics(self.likelihood, group, self.reg_covar))
-        location, scale = self.likelihood.coordinate_shares(statistics, self.corpus, group.rows(), group.row_weights)
+        statistics = self.comparison.with_pseudo(self.comparison.statistics(group))
+        location, scale = self.comparison.likelihood.coordinate_shares(
+            statistics, self.corpus, group.rows(), group.row_weights
+        )
         parts = np.hstack([location, self.spread * scale])
         rest = self(group)[0] - centre - parts.sum(axis=0)
         return parts + np.outer(group.row_weights / group.totals, rest)
@@ -161,13 +151,3 @@ def group_batches(groups: Groups, n_coordinates: int | None = None) -> Iterator[
     """Runs of groups whose coordinates fit into the working memory, a few times over."""
     width = 2 * groups.n_features if n_coordinates is None else n_coordinates
     return gen_batches(len(groups), count_within(32 * width, _BLOCK_BYTES))
-
-
-def _statistics(likelihood: Likelihood, groups: Groups, reg_covar: float, first: int = 0) -> Any:
-    """Statistics of groups; errors number groups from `first` on."""
-    with np.errstate(all="ignore"):
-        statistics = likelihood.statistics(groups.without_weightless(), reg_covar=reg_covar, order=2)
-    finite = statistics.finite
-    if not finite.all():
-        raise_not_finite(f"A moment of group {first + int(np.argmin(finite))}")
-    return statistics

@@ -1,8 +1,9 @@
-"""The base class of estimators of groups, and the protocol of estimators that compare groups."""
+"""The base class of estimators of groups, the protocol of estimators that compare groups, and the state they keep."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +12,9 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg._validation import validate_groups
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.calibration import NullDistribution
+from sklearn_mcsg.groups import Groups, GroupsLike, Rows
+from sklearn_mcsg.likelihoods import Statistics
 
 
 class GroupsEstimator(BaseEstimator):
@@ -22,7 +25,7 @@ class GroupsEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _check_groups(self, X: Any, name: str = "X") -> Groups:
+    def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:
         return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
 
     def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
@@ -50,7 +53,7 @@ class GroupsEstimator(BaseEstimator):
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
 
-    def _with_index(self, X: Any, matrix: np.ndarray) -> Any:
+    def _with_index(self, X: GroupsLike, matrix: np.ndarray) -> Any:
         """A matrix with the row labels of the data frame that the groups come from, if pandas output is set."""
         if not isinstance(X, Groups) or X.index is None:
             return matrix
@@ -59,6 +62,37 @@ class GroupsEstimator(BaseEstimator):
         import pandas as pd
 
         return pd.DataFrame(matrix, index=X.index, copy=False)
+
+
+LearntT = TypeVar("LearntT")  # what `learn` returns
+SummariesT = TypeVar("SummariesT", bound="Indexable")  # what `summarize` returns
+PreparedT = TypeVar("PreparedT", bound="Indexable")  # what `prepare` returns
+
+
+class Indexable(Protocol):
+    """One row per group: arrays, `Groups` and `Statistics` are such."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: Rows, /) -> Self: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(Generic[LearntT, SummariesT, PreparedT]):
+    """State that an estimator keeps after `fit`."""
+
+    summaries: SummariesT  # the groups, as returned by `summarize`
+    dtype: np.dtype  # precision of results
+    learnt: LearntT  # as returned by `learn`
+    prepared: PreparedT  # the groups, prepared for `output`
+    output: str  # the output at the time of `fit`
+    null: NullDistribution | None = None  # distances of random pairs, once calibrated
+
+
+def join_summaries(parts: list[Any]) -> Any:
+    """Join the summaries of two collections."""
+    kind = type(parts[0])
+    return kind.concatenate(parts) if issubclass(kind, Groups | Statistics) else np.concatenate(parts)
 
 
 @runtime_checkable
@@ -76,16 +110,16 @@ class ComparesGroups(Protocol):
     n_groups_: int
     higher_is_nearer: bool
 
-    def fit(self, X: Any) -> Any:
+    def fit(self, X: GroupsLike) -> object:
         """Keep the groups to compare with."""
 
-    def partial_fit(self, X: Any) -> Any:
+    def partial_fit(self, X: GroupsLike) -> object:
         """Append groups to the fitted ones."""
 
-    def keep_fitted(self, kept: np.ndarray) -> Any:
+    def keep_fitted(self, kept: np.ndarray) -> object:
         """Keep only some of the fitted groups."""
 
-    def validate(self, X: Any) -> Groups:
+    def validate(self, X: GroupsLike) -> Groups:
         """Turn queries into `Groups`, or raise an error."""
 
     def compare_with_fitted(self, groups: Groups) -> np.ndarray:
@@ -94,7 +128,7 @@ class ComparesGroups(Protocol):
     def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
         """Compare each group with its own candidates among the fitted groups: one value per candidate."""
 
-    def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
+    def compare_fitted(self, rows: Rows, columns: Rows | None = None) -> np.ndarray:
         """Compare fitted groups with other fitted groups, or with all: shape (n_rows, n_columns)."""
 
 

@@ -9,18 +9,18 @@ that has lost its partner searches for a new one only when its old similarity, a
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import Comparison, NotFiniteError, Prepared, raise_not_finite
+from sklearn_mcsg.engine.comparison import Comparison, NotFiniteError, raise_not_finite
 from sklearn_mcsg.engine.dispatch import choose_fitter
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Fit
+from sklearn_mcsg.likelihoods import Fit, Statistics
 
 _SIMILARITY = OUTPUTS["similarity"]
 _CHUNK_BYTES = 2**26  # size of a block of the matrix of all pairs
@@ -37,7 +37,7 @@ def pseudo_likelihood(comparison: Comparison) -> float:
         return 2 * float(comparison.criterion.goodness(Fit(comparison.likelihood, comparison.pseudo))[0])
 
 
-def prepare_clusters(comparison: Comparison, statistics: Any) -> Prepared:
+def prepare_clusters(comparison: Comparison, statistics: Statistics) -> Prepared:
     """Prepare clusters as the right side of `Comparison.all_pairs`.
 
     Each model contains the pseudo-vectors once; in a union of two clusters they come from the left side. Their own
@@ -58,7 +58,7 @@ class Clusters:
         The slot of each group.
     """
 
-    def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
+    def __init__(self, comparison: Comparison, groups: Groups, statistics: Statistics):
         self.comparison = replace(comparison, n_jobs=1, verbose=0)
         self.groups = groups
         self.pseudo_likelihood = pseudo_likelihood(comparison)
@@ -103,7 +103,7 @@ class MergingClusters(Clusters):
         The tree node of each cluster.
     """
 
-    def __init__(self, comparison: Comparison, groups: Groups, statistics: Any):
+    def __init__(self, comparison: Comparison, groups: Groups, statistics: Statistics):
         super().__init__(comparison, groups, statistics)
         n = len(statistics)
         self.fitter = choose_fitter(comparison.likelihood, statistics, statistics)
@@ -176,7 +176,7 @@ class MergingClusters(Clusters):
         self.alive = np.ones(len(self.value), dtype=bool)
 
 
-def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[np.ndarray, np.ndarray]:
+def merge_all(comparison: Comparison, groups: Groups, statistics: Statistics) -> tuple[np.ndarray, np.ndarray]:
     """Merge the two most similar clusters until one is left.
 
     Returns
@@ -199,7 +199,9 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Any) -> tuple[
     return children, similarities
 
 
-def similarities_along(comparison: Comparison, groups: Groups, statistics: Any, children: np.ndarray) -> np.ndarray:
+def similarities_along(
+    comparison: Comparison, groups: Groups, statistics: Statistics, children: np.ndarray
+) -> np.ndarray:
     """The similarity of the two clusters in each merge of a given order."""
     n = len(groups)
     clusters, slots = Clusters(comparison, groups, statistics), np.arange(2 * n - 1)

@@ -10,12 +10,12 @@ from sklearn import get_config
 from sklearn.utils import check_array
 
 from sklearn_mcsg._checks import check_group, check_numeric
-from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.groups import Groups, GroupsLike, offsets_of
 
 __all__ = ["validate_group", "validate_groups"]
 
 
-def validate_groups(X: Any, *, allow_empty: bool = False, name: str = "X") -> Groups:
+def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
     """Turn any accepted input into validated `Groups`.
 
     Parameters
@@ -55,7 +55,7 @@ def validate_groups(X: Any, *, allow_empty: bool = False, name: str = "X") -> Gr
     return groups
 
 
-def validate_group(x: Any, *, allow_empty: bool = False, name: str = "x") -> Groups:
+def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x") -> Groups:
     """Turn one group, an (n_vectors, n_features) array or `Groups` of length 1, into validated `Groups`.
 
     Parameters
@@ -85,6 +85,24 @@ def validate_group(x: Any, *, allow_empty: bool = False, name: str = "x") -> Gro
             f"fit, to compare empty groups."
         )
     return validate_groups(x, allow_empty=True, name=name)
+
+
+def check_same_width(left: Groups, right: Groups, names: str = "XY") -> None:
+    """Raise unless two collections of groups have the same number of features."""
+    if left.n_features != right.n_features:
+        raise ValueError(
+            f"{names[0]} has {left.n_features} features, but {names[1]} has {right.n_features}: take the vectors of "
+            f"both from one space."
+        )
+
+
+def check_same_length(left: Groups, right: Groups) -> None:
+    """Raise unless two collections have the same number of groups."""
+    if len(left) != len(right):
+        raise ValueError(
+            f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. For "
+            f"all pairs call pairwise."
+        )
 
 
 def _to_groups(X: Any) -> Groups:
@@ -131,7 +149,7 @@ def _from_arrow(column: Any) -> Groups:
     return Groups(values.reshape(-1, max(widths, default=0)), offsets_of(sizes))
 
 
-def _is_sequence_of_groups(X: Any) -> bool:
+def _is_sequence_of_groups(X: object) -> bool:
     """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype == object

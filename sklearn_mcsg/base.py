@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Self, cast
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_out, check_same_length, check_same_width
-from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg._checks import check_out
+from sklearn_mcsg._estimator import Fitted, GroupsEstimator, LearntT, PreparedT, SummariesT, join_summaries
+from sklearn_mcsg._validation import check_same_length, check_same_width
 from sklearn_mcsg.calibration import CalibrationMixin
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Statistics
+from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupSimilarity"]
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """State that an estimator keeps after `fit`."""
-
-    summaries: Any  # the groups, as returned by `summarize`
-    dtype: np.dtype  # precision of results
-    learnt: Any  # as returned by `learn`
-    prepared: Any  # the groups, prepared for `output`
-    output: str  # the output at the time of `fit`
-    null: Any = None  # distances of random pairs, once calibrated
-
-
-class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator, ABC):
+class GroupSimilarity(
+    CalibrationMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    GroupsEstimator,
+    ABC,
+    Generic[LearntT, SummariesT, PreparedT],
+):
     """Base class of estimators that compare groups; subclass it to add a similarity.
 
     A subclass has a parameter `output`, lists its outputs in `outputs`, and defines `compare`. It can also define
@@ -76,7 +71,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
     output: str
     n_groups_: int
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         register(cls)
 
@@ -84,7 +79,13 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
 
     @abstractmethod
     def compare(
-        self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+        self,
+        learnt: LearntT,
+        left: PreparedT,
+        right: PreparedT,
+        output: str,
+        dtype: np.dtype,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compare all pairs of two prepared collections; return a matrix.
 
@@ -92,27 +93,30 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         it is given, or return a new array.
         """
 
-    def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(
+        self, learnt: LearntT, left: PreparedT, right: PreparedT, output: str, dtype: np.dtype
+    ) -> np.ndarray:
         """Compare two prepared collections row by row."""
         pairs = ((left[i : i + 1], right[i : i + 1]) for i in range(len(left)))
         return np.array([self.compare(learnt, a, b, output, dtype)[0, 0] for a, b in pairs], dtype=dtype)
 
-    def summarize(self, learnt: Any, groups: Groups) -> Any:
+    def summarize(self, learnt: LearntT, groups: Groups) -> SummariesT:
         """Reduce groups to the data that is kept of them; by default, all vectors."""
-        return groups.without_labels()
+        return cast(SummariesT, groups.without_labels())
 
-    def start(self, output: str | None = None) -> Any:
+    def start(self, output: str | None = None) -> LearntT:
         """State before `fit`; raise NotFittedError if `output` needs something learnt from a corpus."""
+        return cast(LearntT, None)
 
-    def learn(self, summaries: Any) -> Any:
+    def learn(self, summaries: SummariesT) -> LearntT:
         """Learn from the summaries of a corpus; the other methods receive the result as `learnt`."""
         return self.start()
 
-    def prepare(self, learnt: Any, summaries: Any, output: str) -> Any:
+    def prepare(self, learnt: LearntT, summaries: SummariesT, output: str) -> PreparedT:
         """Turn summaries into the form that `compare` takes."""
-        return summaries
+        return cast(PreparedT, summaries)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Keep the groups for `transform`, and learn from them if the parameters require it.
 
         Parameters
@@ -133,7 +137,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         self._keep_features(X, groups)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Append groups to the fitted ones.
 
         The result is the same as one `fit` on all groups: everything learnt from the corpus is learnt again from all
@@ -157,11 +161,11 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         groups = self._check_fitted_groups(X)
         added = self.summarize(self._fitted.learnt, groups)
         self._set_fitted(
-            _join([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype)
+            join_summaries([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype)
         )
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: GroupsLike) -> np.ndarray:
         """Compare groups with the fitted ones.
 
         Parameters
@@ -177,7 +181,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         check_is_fitted(self)
         return self._with_index(X, self.compare_with_fitted(self.validate(X)))
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: GroupsLike, y: object = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``fit(X).pairwise(X)`` in one pass.
 
         Parameters
@@ -198,7 +202,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         return self._with_index(X, self.compare(learnt, groups, groups, self.output, self._fitted.dtype))
 
     def pairwise(
-        self, X: Any, Y: Any = None, *, output: str | None = None, out: np.ndarray | None = None
+        self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Compare all pairs of groups.
 
@@ -230,7 +234,12 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         return out
 
     def pairwise_chunked(
-        self, X: Any, Y: Any = None, *, output: str | None = None, reduce_func: Callable | None = None
+        self,
+        X: GroupsLike,
+        Y: GroupsLike | None = None,
+        *,
+        output: str | None = None,
+        reduce_func: Callable | None = None,
     ) -> Iterator[Any]:
         """Compare all pairs of groups, a few rows of the matrix at a time.
 
@@ -274,7 +283,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
 
         return chunks()
 
-    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
+    def paired(self, X: GroupsLike, Y: GroupsLike, *, output: str | None = None) -> np.ndarray:
         """Compare groups row by row.
 
         Parameters
@@ -291,7 +300,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         learnt, left, right, output, dtype = self._prepare_both(X, Y, output, paired=True)
         return self.compare_rows(learnt, left, right, output, dtype)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names of the columns of `transform`, one for each fitted group.
 
         Parameters
@@ -314,7 +323,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         """Whether larger values of the chosen output mean more similar groups."""
         return OUTPUTS[self.output].higher_is_nearer
 
-    def validate(self, X: Any, name: str = "X") -> Groups:
+    def validate(self, X: GroupsLike, name: str = "X") -> Groups:
         """Turn any accepted input into `Groups` that can be compared, or raise an error.
 
         Parameters
@@ -365,7 +374,7 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         values = self.compare_rows(learnt, left[rows], right[candidates.ravel()], self.output, dtype)
         return values.reshape(candidates.shape)
 
-    def compare_fitted(self, rows: Any, columns: Any = None) -> np.ndarray:
+    def compare_fitted(self, rows: Rows, columns: Rows | None = None) -> np.ndarray:
         """Compare fitted groups with each other.
 
         Parameters
@@ -435,38 +444,38 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
     def _is_fitted(self) -> bool:
         return hasattr(self, "_fitted")
 
-    def _learnt_for(self, output: str) -> Any:
+    def _learnt_for(self, output: str) -> LearntT:
         """The learnt state or, before `fit`, the result of `start`."""
         return self._fitted.learnt if self._is_fitted else self.start(output)
 
     def _check_unchanged(self) -> None:
         """Raise if parameters have changed so that the kept summaries are no longer valid."""
 
-    def _set_fitted(self, summaries: Any, dtype: np.dtype, learnt: Any = None) -> None:
+    def _set_fitted(self, summaries: SummariesT, dtype: np.dtype, learnt: LearntT | None = None) -> None:
         """Learn, unless `learnt` is given; set fitted attributes only after everything that can fail."""
         learnt = self.learn(summaries) if learnt is None else learnt
         prepared = self.prepare(learnt, summaries, self.output)
         self._fitted = Fitted(summaries, dtype, learnt, prepared, self.output)
         self.n_groups_ = len(summaries)
 
-    def _fitted_groups(self, learnt: Any, output: str) -> Any:
+    def _fitted_groups(self, learnt: LearntT, output: str) -> PreparedT:
         """The fitted groups, prepared for an output."""
         if output == self._fitted.output:
             return self._fitted.prepared
         return self.prepare(learnt, self._fitted.summaries, output)
 
-    def _prepare_groups(self, learnt: Any, groups: Groups, output: str) -> Any:
+    def _prepare_groups(self, learnt: LearntT, groups: Groups, output: str) -> PreparedT:
         return self.prepare(learnt, self.summarize(learnt, groups), output)
 
-    def _prepare_with_fitted(self, groups: Groups) -> tuple[Any, Any, Any, np.dtype]:
+    def _prepare_with_fitted(self, groups: Groups) -> tuple[LearntT, PreparedT, PreparedT, np.dtype]:
         """The learnt state, the given and the fitted groups, both prepared, and the dtype of the result."""
         learnt = self._learnt_for(self.output)
         left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
         return learnt, left, right, np.result_type(groups.output_dtype, self._fitted.dtype)
 
     def _prepare_both(
-        self, X: Any, Y: Any, output: str | None, paired: bool = False
-    ) -> tuple[Any, Any, Any, str, np.dtype]:
+        self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
+    ) -> tuple[LearntT, PreparedT, PreparedT, str, np.dtype]:
         """The learnt state, both prepared sides, the output and the dtype; without `Y`, both sides are one object.
 
         Everything is validated before anything is computed.
@@ -482,14 +491,9 @@ class GroupSimilarity(CalibrationMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         check_same_width(left, right)
         if paired:
             check_same_length(left, right)
-        sides = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
-        return learnt, *sides, output, np.result_type(left.output_dtype, right.output_dtype)
-
-
-def _join(parts: list[Any]) -> Any:
-    """Join the summaries of two collections."""
-    kind = type(parts[0])
-    return kind.concatenate(parts) if issubclass(kind, Groups | Statistics) else np.concatenate(parts)
+        dtype = np.result_type(left.output_dtype, right.output_dtype)
+        one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
+        return learnt, one, other, output, dtype
 
 
 def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:

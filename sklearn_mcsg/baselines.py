@@ -18,12 +18,12 @@ from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.engine.parallel import progress, run
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, GroupsLike
 
 __all__ = ["SIF", "MeanVector", "WordMoversDistance"]
 
 
-class MeanVector(GroupSimilarity):
+class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
     """Cosine of the groups' mean vectors (MWV).
 
     Parameters
@@ -51,7 +51,7 @@ class MeanVector(GroupSimilarity):
     def __init__(self, output: str = "similarity"):
         self.output = output
 
-    def embed(self, X: Any) -> np.ndarray:
+    def embed(self, X: GroupsLike) -> np.ndarray:
         """Embed each group as one vector.
 
         Parameters
@@ -66,18 +66,26 @@ class MeanVector(GroupSimilarity):
         learnt = self._learnt_for(self.output)
         return self._prepare_groups(learnt, self.validate(X), self.output)
 
-    def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
+    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
         """Mean vector of each group."""
         return (_sums(groups) / groups.totals[:, None]).astype(groups.output_dtype)
 
     def compare(
-        self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+        self,
+        learnt: np.ndarray | None,
+        left: np.ndarray,
+        right: np.ndarray,
+        output: str,
+        dtype: np.dtype,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Cosines of all pairs."""
         compare = cosine_similarity if output == "similarity" else cosine_distances
         return compare(left, None if right is left else right)
 
-    def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(
+        self, learnt: np.ndarray | None, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
+    ) -> np.ndarray:
         """Cosines of pairs of the same row."""
         distances = paired_cosine_distances(left, right)
         return 1 - distances if output == "similarity" else distances
@@ -148,7 +156,7 @@ class SIF(MeanVector):
         )
         return vectors[:, ::-1][:, : self.n_components].T
 
-    def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
+    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
         """Sum of each group's weighted vectors, divided by their number."""
         return (_sums(groups) / groups.sizes[:, None]).astype(groups.output_dtype)
 
@@ -166,7 +174,7 @@ class SIF(MeanVector):
         return self._fitted.learnt
 
 
-class WordMoversDistance(GroupSimilarity):
+class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
     """Smallest cost of moving one group's vectors to the other's: exact optimal transport.
 
     The cost of a move is the Euclidean distance; the weights of each group are scaled to sum to 1 [1]_. Needs POT:
@@ -210,12 +218,12 @@ class WordMoversDistance(GroupSimilarity):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def summarize(self, learnt: Any, groups: Groups) -> Groups:
+    def summarize(self, learnt: None, groups: Groups) -> Groups:
         """The groups with weights that sum to 1."""
         return groups.without_weightless().without_labels().with_unit_totals()
 
     def compare(
-        self, learnt: Any, left: Groups, right: Groups, output: str, dtype: np.dtype, out: np.ndarray | None = None
+        self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Distances of all pairs."""
         symmetric = right is left
@@ -228,7 +236,7 @@ class WordMoversDistance(GroupSimilarity):
                 matrix[columns, row] = distances
         return -matrix if output == "similarity" else matrix
 
-    def compare_rows(self, learnt: Any, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
         """Distances of pairs of the same row."""
         values = np.empty(len(left), dtype)
         pairs = ((i, slice(i, i + 1)) for i in range(len(left)))

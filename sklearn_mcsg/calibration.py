@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._checks import check_positive_integer, check_share
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
@@ -102,7 +102,7 @@ class NullDistribution:
 class CalibrationMixin:
     """Thresholds for a similarity of groups: p-values against random pairs."""
 
-    def calibrate(self: Any, X: Any = None, *, n_pairs: int = 20_000) -> Any:
+    def calibrate(self: Any, X: GroupsLike | None = None, *, n_pairs: int = 20_000) -> Any:
         """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
 
         Parameters
@@ -145,7 +145,7 @@ class CalibrationMixin:
         self._fitted = replace(self._fitted, null=null)
         return self
 
-    def p_value(self: Any, X: Any, Y: Any) -> np.ndarray:
+    def p_value(self: Any, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
         """Share of random pairs of similar size that are at least as near as each given pair, row by row.
 
         Parameters
@@ -163,7 +163,7 @@ class CalibrationMixin:
         size = pair_size(self.sizes(left), self.sizes(right))
         return null.p_value(size, self._distances_of_rows(learnt, left, right))
 
-    def similar(self: Any, X: Any, Y: Any, *, level: float = 0.01) -> np.ndarray:
+    def similar(self: Any, X: GroupsLike, Y: GroupsLike, *, level: float = 0.01) -> np.ndarray:
         """Whether the p-value of each pair is at most `level`, row by row.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isqrt
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage as scipy_linkage
@@ -21,7 +21,7 @@ from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import register
@@ -169,7 +169,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Merge groups until one cluster is left, and cut the tree.
 
         Parameters
@@ -246,7 +246,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         _check_n_clusters(n_clusters, self.n_groups_)
         return _labels(self.children_, self.n_groups_ - n_clusters)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the most similar cluster for each group.
 
         With ``linkage="pooled"``, this is the cluster whose model is most similar to that of the group. With

@@ -7,7 +7,7 @@ of this file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -45,7 +45,7 @@ class Criterion(BaseEstimator, ABC):
     uses_prior: ClassVar[bool] = False
     has_kernel: ClassVar[bool] = False  # whether it keeps balanced distances conditionally negative definite
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         register(cls)
 

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
 
 from sklearn_mcsg._checks import check_number, check_share
+from sklearn_mcsg._estimator import ComparesGroups
+from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.neighbors import GroupNeighbors
 
 __all__ = ["find_duplicates"]
 
 
 def find_duplicates(
-    X: Any,
+    X: GroupsLike,
     *,
     threshold: float | None = None,
     level: float | None = None,
-    similarity: Any = None,
+    similarity: ComparesGroups | BaseEstimator | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[np.ndarray]:

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import StrOptions
 from sklearn_mcsg.base import GroupSimilarity
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, GroupsLike
 
 __all__ = ["EmbeddedGroups"]
 
 
-class EmbeddedGroups(GroupSimilarity):
+class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
     """Cosine of embeddings: a similarity that keeps the embedding of each fitted group, and not the group.
 
     `GroupNeighbors`, `find_duplicates` and others make it from a `GroupEmbedding`.
@@ -54,11 +54,11 @@ class EmbeddedGroups(GroupSimilarity):
         self.output = output
 
     @property
-    def random_state(self) -> Any:
+    def random_state(self) -> int | np.random.RandomState | None:
         """That of the embedding."""
         return self.embedding.random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Fit the embedding, and keep the embeddings of the groups.
 
         Parameters
@@ -91,7 +91,13 @@ class EmbeddedGroups(GroupSimilarity):
         return normalize(learnt.transform(groups), copy=False)
 
     def compare(
-        self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+        self,
+        learnt: Any,
+        left: np.ndarray,
+        right: np.ndarray,
+        output: str,
+        dtype: np.dtype,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Cosines of all pairs."""
         cosines = np.clip(left @ right.T, -1, 1).astype(dtype, copy=False)
@@ -102,7 +108,9 @@ class EmbeddedGroups(GroupSimilarity):
             np.fill_diagonal(distances, 0)
         return distances
 
-    def compare_rows(self, learnt: Any, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(
+        self, learnt: Any, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
+    ) -> np.ndarray:
         """Cosines of pairs of the same row."""
         cosines = np.clip((left * right).sum(axis=1), -1, 1).astype(dtype, copy=False)
         return cosines if output == "similarity" else 1 - cosines

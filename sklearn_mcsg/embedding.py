@@ -24,17 +24,16 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_same_length
 from sklearn_mcsg._coordinates import LEAST_EIGENVALUE, Coordinates, Landmarks, Moments, group_batches
 from sklearn_mcsg._estimator import GroupsEstimator
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
-from sklearn_mcsg._validation import validate_group
+from sklearn_mcsg._validation import check_same_length, validate_group
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.embedded import EmbeddedGroups
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.explanation import pair_labels
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.pair_explanation import PairExplanation
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
@@ -167,7 +166,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Learn the model of the corpus, and the principal axes of its coordinates.
 
         Parameters
@@ -189,7 +188,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
             likelihood = self._new_likelihood()
             _check_width(likelihood, groups.n_features)
             params = self.reg_covar, float(self.prior_strength), float(self.spread)
-            space: Any = Coordinates.learnt_from(groups, likelihood, *params)
+            space: Coordinates | Landmarks = Coordinates.learnt_from(groups, likelihood, *params)
         else:
             random_state = check_random_state(self.random_state)
             space = Landmarks.learnt_from(groups, similarity, self.n_references, random_state)
@@ -197,7 +196,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self._keep_features(X, groups)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Add groups to the corpus whose principal axes are learnt.
 
         The first call fixes the model of the corpus. Later calls merge mean and covariance of the coordinates exactly,
@@ -221,7 +220,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: GroupsLike) -> np.ndarray:
         """Embed groups.
 
         Parameters
@@ -236,7 +235,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         check_is_fitted(self, "components_")
         return self._with_index(X, self._embed(self._check_fitted_groups(X)))
 
-    def pairwise(self, X: Any, Y: Any = None, *, output: str | None = None) -> np.ndarray:
+    def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:
         """Compare all pairs of groups by the cosine of their embeddings.
 
         Parameters
@@ -256,7 +255,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         compare = cosine_similarity if output == "similarity" else cosine_distances
         return compare(left, None if Y is None else right)
 
-    def paired(self, X: Any, Y: Any, *, output: str | None = None) -> np.ndarray:
+    def paired(self, X: GroupsLike, Y: GroupsLike, *, output: str | None = None) -> np.ndarray:
         """Compare groups row by row by the cosine of their embeddings.
 
         Parameters
@@ -279,7 +278,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """False: `pairwise` and `paired` return distances."""
         return False
 
-    def explain(self, a: Any, b: Any, *, labels: Any = None) -> PairExplanation:
+    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Any = None) -> PairExplanation:
         """Explain the cosine of two groups by pairs of their vectors.
 
         The coordinates of a group are divided among its vectors: means by their weighted deviation, log variances by
@@ -348,7 +347,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         similarity = clone(self.likelihood)
         return similarity.set_params(output="distance") if similarity.higher_is_nearer else similarity
 
-    def _set_fitted(self, space: Any, moments: Moments) -> None:
+    def _set_fitted(self, space: Coordinates | Landmarks, moments: Moments) -> None:
         """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
         values, vectors = np.linalg.eigh(moments.scatter / (moments.n - 1))
         values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
@@ -369,7 +368,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         variance = np.where(self.explained_variance_ > 0, self.explained_variance_, 1)
         return self.components_.T * variance ** (-0.5 * self.whiten)
 
-    def _moments_of(self, space: Any, groups: Groups) -> Moments:
+    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups) -> Moments:
         """Moments of the coordinates of groups."""
         found = [moments for _, moments in self._over_batches(_moments_of_batch, groups, space)]
         return reduce(Moments.merged, found)
@@ -382,7 +381,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         return result
 
     def _over_batches(
-        self, function: Callable, groups: Groups, space: Any, *further: Any
+        self, function: Callable, groups: Groups, space: Coordinates | Landmarks, *further: np.ndarray
     ) -> Iterator[tuple[slice, Any]]:
         """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
         batches = list(group_batches(groups))
@@ -392,7 +391,9 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
                 advance(batch.stop - batch.start)
                 yield batch, result
 
-    def _embed_both(self, X: Any, Y: Any, output: str | None, paired: bool = False) -> tuple[Any, Any, str]:
+    def _embed_both(
+        self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
+    ) -> tuple[np.ndarray, np.ndarray | None, str]:
         """Embeddings of both sides; everything is validated before anything is computed."""
         check_is_fitted(self, "components_")
         output = choose_output("distance" if output is None else output, EmbeddedGroups.outputs).name
@@ -405,7 +406,9 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         return self._embed(left), self._embed(right), output
 
 
-def _call(function: Callable, space: Any, groups: Groups, batch: slice, *further: Any) -> tuple[slice, Any]:
+def _call(
+    function: Callable, space: Coordinates | Landmarks, groups: Groups, batch: slice, *further: np.ndarray
+) -> tuple[slice, Any]:
     return batch, function(space(groups, batch.start), *further)
 
 

@@ -19,9 +19,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import Comparison, Prepared
+from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 

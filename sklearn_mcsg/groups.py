@@ -9,16 +9,20 @@ padded.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils import check_array
 
 from sklearn_mcsg._checks import check_group, check_indices, check_labels, check_numeric, check_offsets, check_weights
 
 __all__ = ["Groups"]
+
+Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
+GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
 
 _CACHE_BYTES = 2**22  # larger blocks of vectors do not fit into the processor's cache
 
@@ -65,9 +69,17 @@ class Groups:
     ['c', 'd', 'e']
     """
 
-    index: Any = None  # row labels of the data frame that the groups come from
+    index: object = None  # row labels of the data frame that the groups come from
 
-    def __init__(self, vectors: Any, offsets: Any, *, indices: Any = None, weights: Any = None, labels: Any = None):
+    def __init__(
+        self,
+        vectors: ArrayLike,
+        offsets: ArrayLike,
+        *,
+        indices: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        labels: Iterable[object] | None = None,
+    ):
         self.vectors = check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
@@ -102,7 +114,12 @@ class Groups:
 
     @classmethod
     def from_table(
-        cls, vectors: np.ndarray, offsets: np.ndarray, indices: Any = None, weights: Any = None, names: Any = None
+        cls,
+        vectors: np.ndarray,
+        offsets: np.ndarray,
+        indices: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        names: np.ndarray | None = None,
     ) -> Groups:
         """Build groups from valid parts, without checks; `names` has one name per row of `vectors`."""
         groups = cls.__new__(cls)
@@ -112,7 +129,10 @@ class Groups:
 
     @classmethod
     def from_list(
-        cls, arrays: Sequence[Any], weights: Sequence[Any] | None = None, labels: Sequence[Any] | None = None
+        cls,
+        arrays: Sequence[ArrayLike],
+        weights: Sequence[ArrayLike] | None = None,
+        labels: Sequence[ArrayLike] | None = None,
     ) -> Groups:
         """Pack a sequence of (n_i, n_features) arrays, one per group.
 
@@ -135,28 +155,30 @@ class Groups:
         >>> Groups.from_list([[[1, 2], [3, 4]], [[5, 6]]], weights=[[1, 0.5], [2]])
         Groups(n_groups=2, n_features=2, sizes=1..2, weighted)
         """
-        arrays = [check_group(array, i) for i, array in enumerate(arrays)]
-        if not arrays:
+        checked = [check_group(array, i) for i, array in enumerate(arrays)]
+        if not checked:
             raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
-        width, first = next(((a.shape[1], i) for i, a in enumerate(arrays) if a.shape[1]), (0, 0))
+        width, first = next(((a.shape[1], i) for i, a in enumerate(checked) if a.shape[1]), (0, 0))
         if width == 0:
             raise ValueError(
                 f"No group has any vector with at least one feature: found 0 feature(s) "
-                f"(shape=({len(arrays)}, 0)) while a minimum of 1 is required."
+                f"(shape=({len(checked)}, 0)) while a minimum of 1 is required."
             )
-        for i, array in enumerate(arrays):
+        for i, array in enumerate(checked):
             if array.shape[1] != width and array.size + array.shape[1] > 0:
                 raise ValueError(
                     f"All vectors must have the same number of features, but group {first} has {width} "
                     f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
                 )
-        vectors = np.concatenate([array.reshape(-1, width) for array in arrays])
-        sizes = [len(array) for array in arrays]
+        vectors = np.concatenate([array.reshape(-1, width) for array in checked])
+        sizes = [len(array) for array in checked]
         joined = (_join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
         return cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
 
     @classmethod
-    def from_labels(cls, X: Any, labels: Any, weights: Any = None) -> tuple[Groups, np.ndarray]:
+    def from_labels(
+        cls, X: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None
+    ) -> tuple[Groups, np.ndarray]:
         """Group the rows of a long table by their labels.
 
         Parameters
@@ -183,17 +205,19 @@ class Groups:
         >>> names.tolist(), groups.sizes.tolist()
         (['a', 'b'], [1, 2])
         """
-        X = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
-        labels = np.asarray(labels)
-        if weights is not None and np.shape(weights) != X.shape[:1]:
-            raise ValueError(f"weights must hold one number per row of X: got {np.shape(weights)} for {len(X)} rows.")
-        if labels.shape != X.shape[:1]:
-            raise ValueError(f"labels must hold one label per row of X: got shape {labels.shape} for {len(X)} rows.")
-        unique_labels, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+        names = np.asarray(labels)
+        if weights is not None and np.shape(weights) != table.shape[:1]:
+            raise ValueError(
+                f"weights must hold one number per row of X: got {np.shape(weights)} for {len(table)} rows."
+            )
+        if names.shape != table.shape[:1]:
+            raise ValueError(f"labels must hold one label per row of X: got shape {names.shape} for {len(table)} rows.")
+        unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
         order = np.argsort(codes, kind="stable")
         if weights is not None:
             weights = np.asarray(weights)[order]
-        return cls(X, offsets_of(counts), indices=order, weights=weights), unique_labels
+        return cls(table, offsets_of(counts), indices=order, weights=weights), unique_labels
 
     @classmethod
     def concatenate(cls, collections: Sequence[Groups]) -> Groups:
@@ -283,12 +307,18 @@ class Groups:
             notes.append("labelled")
         return f"Groups({', '.join(notes)})"
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, key: Rows) -> Groups: ...
+
+    def __getitem__(self, key: Any) -> np.ndarray | Groups:
         """The vectors of one group for an integer; `Groups` for a slice, integers or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
         if isinstance(key, numbers.Integral) and not isinstance(key, bool):
-            own = self.rows_of(key)
+            own = self.rows_of(int(key))
             return self.vectors[own] if self.indices is None else self.vectors[self.indices[own]]
         if isinstance(key, slice) and key.indices(len(self))[2] == 1:
             first, last, _ = key.indices(len(self))
@@ -302,7 +332,7 @@ class Groups:
         rows = np.repeat(self.offsets[picked] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return self._take(rows, offsets)
 
-    def rows_of(self, i: Any) -> slice:
+    def rows_of(self, i: int) -> slice:
         """The rows of one group."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"Group {i} is out of range for {len(self)} groups.")
@@ -399,12 +429,12 @@ class Groups:
         return int(np.searchsorted(self.offsets, row, side="right")) - 1
 
 
-def offsets_of(sizes: Any) -> np.ndarray:
+def offsets_of(sizes: ArrayLike) -> np.ndarray:
     """Offsets of consecutive parts from their sizes: the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _join_rows(name: str, parts: Sequence[Any] | None, sizes: list[int]) -> Any:
+def _join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) -> np.ndarray | None:
     """Join one array per group into one array, after checking their lengths."""
     if parts is None:
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import gen_batches
@@ -18,7 +20,9 @@ from sklearn_mcsg._checks import check_number
 from sklearn_mcsg._estimator import ComparesGroups, split_pipeline, with_similarity
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.storage import MmapMode
 
 __all__ = ["GroupNeighbors"]
 
@@ -76,7 +80,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __init__(
         self,
-        similarity: Any = None,
+        similarity: ComparesGroups | BaseEstimator | None = None,
         *,
         n_neighbors: int = 5,
         mode: str = "distance",
@@ -95,7 +99,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Index groups.
 
         Parameters
@@ -116,7 +120,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.similarity_ = clone(similarity).fit(X)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Add groups to the index; if that fails, the index does not change.
 
         The steps of a pipeline before the similarity are not fitted again.
@@ -137,7 +141,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.comparer().partial_fit(self._groups(X))
         return self
 
-    def remove(self, indices: Any) -> Self:
+    def remove(self, indices: ArrayLike) -> Self:
         """Remove groups from the index; later groups move up.
 
         The similarity learns again from the remaining groups.
@@ -179,7 +183,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self.n_samples_fit_
 
     def kneighbors(
-        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: GroupsLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find the nearest groups, sorted by distance and then by index.
 
@@ -204,7 +208,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return (distances, indices) if return_distance else indices
 
     def radius_neighbors(
-        self, X: Any = None, radius: float = 1.0, return_distance: bool = True, sort_results: bool = False
+        self, X: GroupsLike | None = None, radius: float = 1.0, return_distance: bool = True, sort_results: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find all groups within a distance.
 
@@ -239,7 +243,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
 
     def kneighbors_graph(
-        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+        self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> sparse.csr_matrix:
         """The nearest groups as a sparse matrix.
 
@@ -262,7 +266,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         distances, indices = self.kneighbors(X, n_neighbors)
         return self._graph(distances, indices, mode)
 
-    def transform(self, X: Any) -> sparse.csr_matrix:
+    def transform(self, X: GroupsLike) -> sparse.csr_matrix:
         """Graph of the nearest indexed groups, in the form of scikit-learn's `KNeighborsTransformer`.
 
         Parameters
@@ -278,7 +282,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "similarity_")
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
 
-    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
+    def fit_transform(self, X: GroupsLike, y: object = None) -> sparse.csr_matrix:
         """Index groups and return their graph, in which each group is its own first neighbour.
 
         Parameters
@@ -302,7 +306,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return self._graph(values, indices, self.mode)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into a folder, as plain arrays and JSON.
 
         Parameters
@@ -314,7 +318,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         storage.save(path, self)
 
     @classmethod
-    def load(cls, path: Any, *, mmap_mode: str | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
         """Open a saved index.
 
         Parameters
@@ -362,13 +366,13 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 setattr(similarity, name, getattr(self, name))
         return similarity
 
-    def _groups(self, X: Any) -> Any:
+    def _groups(self, X: GroupsLike) -> Any:
         """X, transformed by the pipeline steps before the similarity."""
         before = split_pipeline(self.similarity_)[0]
         return X if before is None else before.transform(X)
 
     def distance_blocks(
-        self, X: Any = None, *, self_distance: float = np.inf
+        self, X: GroupsLike | None = None, *, self_distance: float = np.inf
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows of distances to all indexed groups, in blocks of bounded size.
 

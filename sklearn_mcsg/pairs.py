@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import bootstrap, rankdata, spearmanr
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sklearn_mcsg._checks import check_share
 from sklearn_mcsg._estimator import split_pipeline
+from sklearn_mcsg.groups import GroupsLike
 
 __all__ = ["PairSimilarity", "spearman_interval"]
 
@@ -54,7 +56,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     {'estimator__similarity__likelihood': 'diag'}
     """
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: BaseEstimator):
         self.estimator = estimator
 
     def __sklearn_tags__(self):
@@ -63,7 +65,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Fit the estimator to the texts or groups on both sides.
 
         Parameters
@@ -87,7 +89,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit([*left, *right])
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: GroupsLike) -> np.ndarray:
         """Similarity of each pair, higher for more similar ones.
 
         Parameters
@@ -108,7 +110,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         is_similarity = getattr(similarity, "output", "similarity") == "similarity"
         return values if getattr(similarity, "higher_is_nearer", is_similarity) else -values
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: GroupsLike, y: ArrayLike) -> float:
         """Spearman's rank correlation of the similarities with given values.
 
         Parameters
@@ -139,8 +141,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
 
 
 def spearman_interval(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,

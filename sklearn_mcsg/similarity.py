@@ -14,24 +14,25 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg import calibration
-from sklearn_mcsg._checks import check_positive_integer, check_same_width
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg._validation import validate_group
+from sklearn_mcsg._validation import check_same_width, validate_group
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.comparison import Comparison, in_precision
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation import Explanation, explain_groups
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
 _SIMILARITY = OUTPUTS["similarity"]
 
 
-class ModelComparisonSimilarity(GroupSimilarity):
+class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -183,11 +184,11 @@ class ModelComparisonSimilarity(GroupSimilarity):
             )
         return Learnt(replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose), choose_output(self.output))
 
-    def summarize(self, learnt: Learnt, groups: Groups) -> Any:
+    def summarize(self, learnt: Learnt, groups: Groups) -> Statistics:
         """Sufficient statistics of the groups."""
         return learnt.comparison.statistics(groups)
 
-    def learn(self, summaries: Any, references: np.ndarray | None = None) -> Learnt:
+    def learn(self, summaries: Statistics, references: np.ndarray | None = None) -> Learnt:
         """Learn prior and pseudo-vectors from statistics, and draw reference groups unless they are given."""
         if references is None:
             references = np.arange(len(summaries))
@@ -199,20 +200,26 @@ class ModelComparisonSimilarity(GroupSimilarity):
         found: Any = {"comparison": comparison, "start": start.comparison, "prior_strength": self.prior_strength}
         return replace(start, statistics=summaries, references=references, **found)
 
-    def prepare(self, learnt: Learnt, summaries: Any, output: str) -> Any:
+    def prepare(self, learnt: Learnt, summaries: Statistics, output: str) -> Prepared:
         """Compute the criteria of the groups."""
         if summaries is learnt.statistics:
             return learnt.fitted(OUTPUTS[output])
         return learnt.prepare(summaries, OUTPUTS[output])
 
     def compare(
-        self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype, out: np.ndarray | None = None
+        self,
+        learnt: Learnt,
+        left: Prepared,
+        right: Prepared,
+        output: str,
+        dtype: np.dtype,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compare all pairs; only half of them are computed if both sides are the same object."""
         chosen = OUTPUTS[output]
         return learnt.comparison_for(chosen).all_pairs(left, None if right is left else right, chosen, dtype, out)
 
-    def compare_rows(self, learnt: Learnt, left: Any, right: Any, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(self, learnt: Learnt, left: Prepared, right: Prepared, output: str, dtype: np.dtype) -> np.ndarray:
         """Compare pairs of the same row."""
         return learnt.comparison_for(OUTPUTS[output]).row_by_row(left, right, OUTPUTS[output], dtype)
 
@@ -229,7 +236,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self._validate_params()
         return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
 
-    def sizes(self, prepared: Any) -> np.ndarray:
+    def sizes(self, prepared: Prepared) -> np.ndarray:
         """Total weight of each group: by chance, distances of small groups are larger."""
         return prepared.n
 
@@ -250,7 +257,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         comparison.check(self.prior_strength)
         return comparison
 
-    def _set_fitted(self, summaries: Any, dtype: np.dtype, learnt: Any = None) -> None:
+    def _set_fitted(self, summaries: Statistics, dtype: np.dtype, learnt: Learnt | None = None) -> None:
         super()._set_fitted(summaries, dtype, learnt)
         learnt = self._fitted.learnt
         self.likelihood_ = learnt.comparison.likelihood
@@ -282,7 +289,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     # Public methods -----------------------------------------------------------------------------------------------
 
-    def explain(self, a: Any, b: Any, *, labels: Sequence[Sequence[Any]] | None = None) -> Explanation:
+    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None) -> Explanation:
         """Explain the similarity of two groups by their vectors.
 
         Parameters
@@ -308,7 +315,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         """
         return explain_groups(*self._read_two(a, b), labels)
 
-    def _read_two(self, a: Any, b: Any) -> tuple[Learnt, Groups, Groups]:
+    def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[Learnt, Groups, Groups]:
         """The learnt state and two validated single groups."""
         self._validate_params()
         learnt = self._learnt_for("similarity")
@@ -318,7 +325,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         check_same_width(one, other, "ab")
         return learnt, self.validate(one, "a"), self.validate(other, "b")
 
-    def paired_test(self, a: Any, b: Any, *, n_permutations: int = 999) -> calibration.PermutationTest:
+    def paired_test(self, a: GroupsLike, b: GroupsLike, *, n_permutations: int = 999) -> calibration.PermutationTest:
         """Test whether one distribution generated both groups, by random divisions of their vectors.
 
         Under this hypothesis all divisions are exchangeable, so the test keeps its level for any distribution. If there
@@ -348,7 +355,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         learnt, one, other = self._read_two(a, b)
         return calibration.permutation_test(learnt, one, other, n_permutations, check_random_state(self.random_state))
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: GroupsLike) -> np.ndarray:
         """Information criterion of each group, with the sign of the paper: lower is better.
 
         It is ``-2 (L - penalty)`` for AIC, TIC and BIC, and minus twice the log evidence for the Bayes factor. Do not
@@ -368,7 +375,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         groups = self.validate(X)
         return in_precision(learnt.prepare(groups, _SIMILARITY).information, groups.output_dtype)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: GroupsLike, y: object = None) -> float:
         """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
 
         It chooses among Gaussian likelihoods without labels; the restrictions of `score_samples` apply.
@@ -388,8 +395,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
 
 def model_comparison_similarity(
-    X: Any,
-    Y: Any = None,
+    X: GroupsLike,
+    Y: GroupsLike | None = None,
     *,
     likelihood: str | Likelihood = "diag",
     criterion: str | Criterion = "aic",

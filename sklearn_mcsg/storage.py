@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,6 +30,7 @@ from sklearn_mcsg.groups import Groups
 
 __all__ = ["register"]
 
+MmapMode: TypeAlias = Literal["r", "c"] | None
 _FORMAT, _VERSION = "sklearn_mcsg index", 2
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
@@ -68,7 +69,7 @@ for _known in (Groups, Pipeline):
     register(_known)
 
 
-def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
+def save(path: str | os.PathLike[str], estimator: BaseEstimator, note: Any = None) -> None:
     """Save a fitted estimator in a folder; an existing one is replaced only once the new one is complete.
 
     `note`, any JSON value, is saved with it for `read_note`.
@@ -95,12 +96,12 @@ def save(path: Any, estimator: BaseEstimator, note: Any = None) -> None:
         shutil.rmtree(work)
 
 
-def read_note(path: Any) -> Any:
+def read_note(path: str | os.PathLike[str]) -> Any:
     """The note saved with an estimator, or None if it cannot be read."""
     return _content(Path(path)).get("note")
 
 
-def check_place(path: Any) -> None:
+def check_place(path: str | os.PathLike[str]) -> None:
     """Raise if the path holds anything other than a saved estimator or an empty folder."""
     path = Path(path)
     names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
@@ -129,7 +130,7 @@ def _write(folder: Path, tree: Any, arrays: list[np.ndarray], note: Any) -> None
     (folder / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
 
 
-def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
+def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None) -> Any:
     """Load a fitted estimator of an expected class."""
     path = Path(path)
     if mmap_mode not in (None, "r", "c"):
@@ -165,7 +166,7 @@ def load(path: Any, expected: Any, mmap_mode: Any = None) -> Any:
     return estimator
 
 
-def _open(file: Path, known: dict[str, int], mmap_mode: Any) -> np.ndarray:
+def _open(file: Path, known: dict[str, int], mmap_mode: MmapMode) -> np.ndarray:
     """Open an array, never pickled objects; check its size and, unless it is memory-mapped, its checksum."""
     if file.stat().st_size != known["size"]:
         raise ValueError(f"{file.name} has {file.stat().st_size} bytes instead of {known['size']}")
@@ -188,7 +189,7 @@ def _class_of(name: str) -> type | None:
     return public if isinstance(public, type) else _REGISTERED.get(name)
 
 
-def encode(value: Any, arrays: list[np.ndarray]) -> Any:
+def encode(value: object, arrays: list[np.ndarray]) -> Any:
     """Encode an object as JSON, and append its arrays to a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -245,7 +246,7 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
     return decoded
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """An object in a few characters, without formatting a large one."""
     shown = repr(value) if isinstance(value, BaseEstimator) else ""
     return f"a {type(value).__name__}{f', {shown}' if 0 < len(shown) <= 80 else ''}"

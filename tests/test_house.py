@@ -20,7 +20,7 @@ DRAWING = """
     likelihoods.kernels likelihoods.bessel likelihoods.normal likelihoods.statistics likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
-    engine engine.blocks engine.parallel engine.outputs engine.dispatch engine.comparison engine.learnt
+    engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
     explanation pair_explanation calibration
     _estimator base
     baselines similarity

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
@@ -26,57 +27,14 @@ from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within, matrix_blocks
 from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics
 from sklearn_mcsg.likelihoods.base import pooled_nbytes
+from sklearn_mcsg.storage import register
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Groups prepared for an output: their statistics, and the quantities that the output needs.
-
-    Attributes
-    ----------
-    statistics : Statistics
-        Statistics of the groups, with pseudo-vectors if there are any.
-    n : ndarray
-        Total weight of each group.
-    information : ndarray
-        Criterion of each group.
-    doubled : ndarray or None
-        Criterion of each group united with itself.
-    to_references : ndarray or None
-        Mean divergence of each group to the reference groups.
-    among_references : float
-        Mean divergence between reference groups.
-    scale : float
-        Median distance between reference groups, for kernels.
-    """
-
-    statistics: Any
-    n: np.ndarray
-    information: np.ndarray
-    doubled: Any = None
-    to_references: Any = None
-    among_references: float = 0.0
-    scale: float = 1.0
-
-    def __len__(self) -> int:
-        return len(self.n)
-
-    def __getitem__(self, key: Any) -> Prepared:
-        return self._map(lambda values: values[key], self.statistics[key])
-
-    def as_column(self) -> Prepared:
-        """The same groups along the first axis of a matrix."""
-        return self._map(lambda values: values[:, None], self.statistics)
-
-    def _map(self, function: Callable[[np.ndarray], np.ndarray], statistics: Any) -> Prepared:
-        doubled, to_references = (None if v is None else function(v) for v in (self.doubled, self.to_references))
-        n, information = function(self.n), function(self.information)
-        return Prepared(statistics, n, information, doubled, to_references, self.among_references, self.scale)
-
-
+@register
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A likelihood under a criterion, with the pseudo-vectors that every group receives."""
@@ -85,9 +43,9 @@ class Comparison:
     criterion: Criterion
     reg_covar: float
     penalty_scale: float
-    pseudo: Any = None
+    pseudo: Statistics | None = None
     balanced: bool = False
-    unit: Any = None  # pseudo-vectors in place of a group without vectors, where groups are balanced
+    unit: Statistics | None = None  # pseudo-vectors in place of a group without vectors, where groups are balanced
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -129,7 +87,7 @@ class Comparison:
         }
         return [reason for reason, needed in wanted.items() if needed]
 
-    def completed(self, statistics: Any, prior_strength: float) -> Comparison:
+    def completed(self, statistics: Statistics, prior_strength: float) -> Comparison:
         """The comparison with its prior and pseudo-vectors learnt from a corpus."""
         reasons = self.unlearnt(prior_strength)
         if reasons and not statistics.n.any():
@@ -147,25 +105,25 @@ class Comparison:
         """The groups with the weights that count: where groups are balanced, those of each group sum to 1."""
         return groups.with_unit_totals() if self.balanced else groups
 
-    def statistics(self, groups: Groups) -> Any:
-        """Statistics of the groups as they are, without pseudo-vectors."""
+    def statistics(self, groups: Groups, first: int = 0) -> Statistics:
+        """Statistics of the groups as they are, without pseudo-vectors; errors number groups from `first` on."""
         with np.errstate(all="ignore"):
             statistics = self.likelihood.statistics(
                 self.counted(groups).without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
             )
         finite = statistics.finite
         if not finite.all():
-            raise_not_finite(f"A moment of group {int(np.argmin(finite))}")
+            raise_not_finite(f"A moment of group {first + int(np.argmin(finite))}")
         return statistics
 
-    def with_pseudo(self, statistics: Any) -> Any:
+    def with_pseudo(self, statistics: Statistics) -> Statistics:
         """Statistics of the groups together with the pseudo-vectors, if there are any."""
         if self.pseudo is None:
             return statistics
         statistics = self._filled(statistics)
         return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
 
-    def _filled(self, statistics: Any) -> Any:
+    def _filled(self, statistics: Statistics) -> Statistics:
         """Statistics in which balanced groups without vectors have pseudo-vectors of weight 1, so totals are equal."""
         empty = statistics.n == 0
         if self.unit is None or not empty.any():
@@ -178,7 +136,7 @@ class Comparison:
         joined = type(statistics).concatenate([statistics, self.unit])
         return joined[np.where(empty, len(statistics), np.arange(len(statistics)))]
 
-    def prepare(self, statistics: Any, output: Output, references: Prepared | None = None) -> Prepared:
+    def prepare(self, statistics: Statistics, output: Output, references: Prepared | None = None) -> Prepared:
         """Prepare groups for an output; `references` are the prepared reference groups, if it needs them."""
         statistics = self.with_pseudo(statistics)
         prepared = Prepared(statistics, statistics.n, self._information(statistics))
@@ -192,7 +150,7 @@ class Comparison:
             _warn_of_central(0.5 * among - to_references > NO_DIVERGENCE)
         return prepared
 
-    def prepare_references(self, statistics: Any) -> Prepared:
+    def prepare_references(self, statistics: Statistics) -> Prepared:
         """Prepare the reference groups of `centered`."""
         divergence = OUTPUTS["divergence"]
         prepared = self.prepare(statistics, divergence)
@@ -203,7 +161,7 @@ class Comparison:
         left: Prepared,
         right: Prepared | None,
         output: Output,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
         out: np.ndarray | None = None,
         fitter: PairFitter | None = None,
     ) -> np.ndarray:
@@ -222,7 +180,7 @@ class Comparison:
             np.fill_diagonal(result, output.diagonal)
         return result
 
-    def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: Any = np.float64) -> np.ndarray:
+    def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: DTypeLike = np.float64) -> np.ndarray:
         """Compare each left group with the right group of the same row."""
         result = np.empty(len(left), dtype=dtype)
         count = count_within(pooled_nbytes(left.statistics, right.statistics), CACHE_BYTES)
@@ -252,7 +210,7 @@ class Comparison:
                     store(i, j, block)
                 advance(size)
 
-    def _information(self, statistics: Any, doubled: bool = False) -> np.ndarray:
+    def _information(self, statistics: Statistics, doubled: bool = False) -> np.ndarray:
         """Criterion of each group, or of each group united with itself."""
         values = []
         with np.errstate(all="ignore"):

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from sklearn_mcsg.likelihoods import Fit, Likelihood
+from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 from sklearn_mcsg.likelihoods.base import fit_pairs, pooled_nbytes
 
 ENGINES = ("auto", "numpy", "numba")
@@ -65,20 +66,22 @@ class PairFitter:
     by_unions: bool
     dtype: np.dtype
 
-    def __call__(self, left: Any, right: Any) -> Fit:
+    def __call__(self, left: Statistics, right: Statistics) -> Fit:
         """The fit to the union of every left group with every right group."""
         if not self.by_unions:
             return fit_pairs(self.likelihood, left, right)
         unions: Any = self.likelihood.unions
         return Fit(self.likelihood, unions(self.likelihood, left, right, self.dtype))
 
-    def pair_nbytes(self, left: Any, right: Any) -> int:
+    def pair_nbytes(self, left: Statistics, right: Statistics) -> int:
         """Bytes that each pair may take, temporary arrays included."""
         unions: Any = self.likelihood.unions
         return unions.pair_nbytes(left, right) if self.by_unions else pooled_nbytes(left, right)
 
 
-def choose_fitter(likelihood: Likelihood, left: Any, right: Any, dtype: Any = np.float64) -> PairFitter:
+def choose_fitter(
+    likelihood: Likelihood, left: Statistics, right: Statistics, dtype: DTypeLike = np.float64
+) -> PairFitter:
     """Choose how all pairs of two collections are fitted, by the active engine.
 
     Small matrices are computed in double precision whatever the result: single precision pays for large ones only.

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.engine.comparison import Comparison, Prepared
+from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Statistics
+
+DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +26,11 @@ class Learnt:
         Likelihood with its prior, criterion and pseudo-vectors.
     output : Output
         The chosen output.
-    statistics : Statistics or None
+    statistics : Statistics
         Statistics of the fitted groups, without pseudo-vectors; None before `fit`.
-    references : ndarray of int or None
+    references : ndarray of int
         Indices of the reference groups of ``"centered"``.
-    dtype : dtype or None
+    dtype : dtype
         Precision of the fitted vectors.
     start : Comparison or None
         The comparison before anything was learnt.
@@ -38,9 +42,9 @@ class Learnt:
 
     comparison: Comparison
     output: Output
-    statistics: Any = None
-    references: np.ndarray | None = None
-    dtype: np.dtype | None = None
+    statistics: Statistics = None  # type: ignore[assignment]
+    references: np.ndarray = None  # type: ignore[assignment]
+    dtype: np.dtype = DOUBLE
     null: Any = None
     start: Comparison | None = None
     prior_strength: float = 0.0
@@ -50,7 +54,7 @@ class Learnt:
         """A copy with another number of jobs and verbosity."""
         return replace(self, comparison=replace(self.comparison, n_jobs=n_jobs, verbose=verbose))
 
-    def prepare(self, groups: Any, output: Output) -> Prepared:
+    def prepare(self, groups: Groups | Statistics, output: Output) -> Prepared:
         """Prepare groups, or their statistics, for an output."""
         statistics = self.comparison.statistics(groups) if isinstance(groups, Groups) else groups
         if not output.is_kernel:

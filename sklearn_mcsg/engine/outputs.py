@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.engine.prepared import Prepared
+from sklearn_mcsg.likelihoods import Likelihood
 
 _ROUNDING = 4e-12  # of the criteria subtracted, in all engines: smaller distances are those of equal groups
 NO_DIVERGENCE = 1e-9  # in squared standard deviations; smaller divergences are rounding errors
@@ -46,7 +49,7 @@ class Output:
     """
 
     name: str
-    compute: Callable[[np.ndarray, Any, Any], np.ndarray]
+    compute: Callable[[np.ndarray, Prepared, Prepared], np.ndarray]
     label: str
     higher_is_nearer: bool = False
     diagonal: float | None = 0.0
@@ -61,7 +64,7 @@ class Output:
         """Whether something has to be learnt from a corpus."""
         return self.needs_references or self.is_kernel
 
-    def is_usable_for(self, likelihood: Any, criterion: Any) -> bool:
+    def is_usable_for(self, likelihood: Likelihood, criterion: Criterion) -> bool:
         """Whether a likelihood under a criterion has this output: kernels need a theorem."""
         return not self.is_kernel or (likelihood.has_kernel and criterion.has_kernel)
 
@@ -70,25 +73,25 @@ class Output:
         return -values if self.higher_is_nearer else values
 
 
-def similarity(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+def similarity(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Criterion of two models minus criterion of one; overwrites `union`."""
     np.subtract(left.information, union, out=union)
     union += right.information
     return union
 
 
-def distance(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+def distance(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """How much less similar two groups are to each other than each is to itself, on average."""
     apart = union - 0.5 * (left.doubled + right.doubled)
     return np.where(apart > _ROUNDING * np.abs(union), apart, 0)
 
 
-def divergence(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+def divergence(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Distance relative to the number of vectors."""
     return distance(union, left, right) * (1 / left.n + 1 / right.n)
 
 
-def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+def centered(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """One minus the cosine of the angle between two groups, seen from the centre of the reference groups.
 
     A group that is nearer to the references than their centre has no direction: its cosine is 0, as for a zero vector
@@ -102,12 +105,12 @@ def centered(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
     return np.where(np.abs(apart) > NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
 
 
-def kernel(union: np.ndarray, left: Any, right: Any) -> np.ndarray:
+def kernel(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Exponential of the negative distance of balanced groups, in units of the median distance of the references."""
     return np.exp(-distance(union, left, right) / left.scale)
 
 
-def choose_output(name: Any, allowed: Sequence[str] | None = None) -> Output:
+def choose_output(name: str, allowed: Sequence[str] | None = None) -> Output:
     """The output with a given name."""
     allowed = list(OUTPUTS) if allowed is None else allowed
     if name not in allowed:

@@ -14,42 +14,46 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods.statistics import Part
+from sklearn_mcsg.likelihoods.statistics import Part, Statistics
 from sklearn_mcsg.storage import register
+
+S = TypeVar("S", bound=Statistics)
+T = TypeVar("T")
 
 _REPAIR_BYTES = 2**22  # size of the statistics pooled at a time
 
 
-class lazy:
+class lazy(Generic[T]):
     """`functools.cached_property` without its lock, which before Python 3.12 all instances share across threads."""
 
-    def __init__(self, function: Callable[[Any], Any]):
+    def __init__(self, function: Callable[[Any], T]):
         self.function = function
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> T:
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]
         value = instance.__dict__[self.function.__name__] = self.function(instance)
         return value
 
 
 @cache
-def kernels() -> Any:
+def kernels() -> ModuleType:
     """The compiled kernels. The first call loads numba, so it is delayed until a matrix needs them."""
     from sklearn_mcsg.likelihoods import kernels
 
     return kernels
 
 
-class Likelihood(BaseEstimator, ABC):
+class Likelihood(BaseEstimator, ABC, Generic[S]):
     """A family of models for groups of vectors; subclass it to add one.
 
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
@@ -86,43 +90,43 @@ class Likelihood(BaseEstimator, ABC):
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         register(cls)
 
     @abstractmethod
-    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> Any:
+    def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> S:
         """Sufficient statistics of each group, with moments up to `order` (2, or 4 for the TIC)."""
 
     @abstractmethod
-    def pool(self, a: Any, b: Any) -> Any:
+    def pool(self, a: S, b: S) -> S:
         """Statistics of the union of each group in `a` with the group of the same row in `b`."""
 
     @abstractmethod
-    def log_likelihood(self, statistics: Any) -> np.ndarray:
+    def log_likelihood(self, statistics: S) -> np.ndarray:
         """Log-likelihood of each group at its maximum."""
 
     @abstractmethod
     def n_parameters(self, n_features: int) -> int:
         """Number of free parameters."""
 
-    def tic_penalty(self, statistics: Any) -> np.ndarray:
+    def tic_penalty(self, statistics: S) -> np.ndarray:
         """Trace of the score's covariance times the inverse information, tr(I J^-1), of each group."""
         raise TypeError(f"{type(self).__name__} defines no tic_penalty.")
 
-    def log_evidence(self, statistics: Any) -> np.ndarray:
+    def log_evidence(self, statistics: S) -> np.ndarray:
         """Log marginal likelihood of each group under `self.prior`."""
         raise TypeError(f"{type(self).__name__} defines no log_evidence.")
 
-    def learn_prior(self, statistics: Any) -> Any:
+    def learn_prior(self, statistics: S) -> object:
         """The prior for `log_evidence`, estimated from the groups of a corpus."""
         raise TypeError(f"{type(self).__name__} defines no learn_prior.")
 
-    def pseudo_group(self, statistics: Any, strength: float) -> Any:
+    def pseudo_group(self, statistics: S, strength: float) -> S:
         """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
 
-    def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
+    def vector_log_likelihood(self, statistics: S, vectors: np.ndarray) -> np.ndarray:
         """Log density of each vector, expected over its noise, under the best model of each group in `statistics`.
 
         The shape is (n_groups, n_vectors), or (n_groups, n_vectors, n_features) if it is a sum over features.
@@ -133,11 +137,11 @@ class Likelihood(BaseEstimator, ABC):
             f"explanation needs."
         )
 
-    def balance(self, statistics: Any) -> Any:
+    def balance(self, statistics: S) -> S:
         """Statistics of the same groups with weights that sum to 1 in each; empty groups stay empty."""
         raise TypeError(f"{type(self).__name__} defines no balance.")
 
-    def coordinates(self, statistics: Any, corpus: Any) -> tuple[np.ndarray, np.ndarray]:
+    def coordinates(self, statistics: S, corpus: S) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates of location and of scale, one row per group, in which a comparison is a squared distance.
 
         They are those of the Fisher metric at `corpus`, the statistics of one group with the corpus' mean and variance.
@@ -145,7 +149,7 @@ class Likelihood(BaseEstimator, ABC):
         raise TypeError(f"{type(self).__name__} defines no coordinates.")
 
     def coordinate_shares(
-        self, statistics: Any, corpus: Any, vectors: np.ndarray, weights: np.ndarray
+        self, statistics: S, corpus: S, vectors: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Part of each vector of one group in its coordinates; the pseudo-vectors of a prior have the rest."""
         raise TypeError(f"{type(self).__name__} defines no coordinate_shares, which an explanation by pairs needs.")
@@ -180,7 +184,7 @@ class Fit:
         As the likelihood's methods of the same names return them.
     """
 
-    def __init__(self, likelihood: Likelihood, statistics: Any, shape: tuple[int, ...] | None = None):
+    def __init__(self, likelihood: Likelihood, statistics: Statistics | Unions, shape: tuple[int, ...] | None = None):
         self.likelihood = likelihood
         self._statistics = statistics
         self._shape = statistics.shape if shape is None else shape
@@ -216,18 +220,18 @@ class Fit:
         return values.reshape(self._shape)
 
 
-def fit_pairs(likelihood: Likelihood, left: Any, right: Any) -> Fit:
+def fit_pairs(likelihood: Likelihood[S], left: S, right: S) -> Fit:
     """Fit the union of every left group with every right group by pooling each pair."""
     i, j = np.divmod(np.arange(len(left) * len(right)), len(right))
     return Fit(likelihood, likelihood.pool(left[i], right[j]), (len(left), len(right)))
 
 
-def pooled_nbytes(left: Any, right: Any) -> int:
+def pooled_nbytes(left: Statistics, right: Statistics) -> int:
     """Bytes that pooling and fitting may take for each pair, temporary arrays included."""
     return 4 * (left.row_nbytes + right.row_nbytes)
 
 
-class Unions(ABC):
+class Unions(ABC, Generic[S]):
     """Statistics of the union of every left group with every right group, as matrices.
 
     A subclass computes the quantities that its likelihood's formulas use, faster than by pooling each pair.
@@ -240,17 +244,17 @@ class Unions(ABC):
 
     compiled: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, likelihood: Likelihood, left: Any, right: Any, dtype: np.dtype):
+    def __init__(self, likelihood: Likelihood[S], left: S, right: S, dtype: np.dtype):
         self.likelihood, self.left, self.right, self.dtype = likelihood, left, right, dtype
 
     @classmethod
-    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+    def is_usable_for(cls, likelihood: Likelihood[S], left: S, right: S) -> bool:
         """Whether it supports these statistics."""
         return True
 
     @staticmethod
     @abstractmethod
-    def pair_nbytes(left: Any, right: Any) -> int:
+    def pair_nbytes(left: S, right: S) -> int:
         """Bytes that it may take for each pair, temporary arrays included."""
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
@@ -281,10 +285,6 @@ class Unions(ABC):
     def n_features(self) -> int:
         return self.left.n_features
 
-    @property
-    def reg_covar(self) -> float:
-        return self.left.reg_covar
-
     def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
         """Values plus a constant, times a factor and the total weights; values may be overwritten."""
         if not self.compiled:
@@ -305,8 +305,8 @@ def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
     return (Part(groups.without_labels()),) if order > 2 else ()
 
 
-def pseudo_parts(location: np.ndarray, strength: float, noise: Any, statistics: Any) -> tuple[Part, ...]:
+def pseudo_parts(location: np.ndarray, strength: float, noise: object, kept: tuple[Part, ...]) -> tuple[Part, ...]:
     """Pseudo-vectors as one weighted vector with noise, if the statistics keep vectors."""
-    if not statistics.parts:
+    if not kept:
         return ()
     return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

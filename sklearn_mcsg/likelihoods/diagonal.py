@@ -51,13 +51,13 @@ class DiagonalMoments(Statistics):
         return np.log(0.5 * doubled).sum(axis=1)
 
 
-class DiagonalUnions(Unions):
+class DiagonalUnions(Unions[DiagonalMoments]):
     """Sums over features for all unions, by compiled kernels, or by pooling if the range is too wide for products."""
 
     compiled = ("log_products_float64", "weighted_by_total")
 
     @staticmethod
-    def pair_nbytes(left: Any, right: Any) -> int:
+    def pair_nbytes(left: DiagonalMoments, right: DiagonalMoments) -> int:
         return 32  # small, so that blocks are large and preparing both sides costs little
 
     @lazy
@@ -98,7 +98,7 @@ class DiagonalUnions(Unions):
         return self._rate_sums[0] - self.n_features * np.log(2) if self._rate_sums else np.zeros(self.shape)
 
 
-class DiagonalGaussian(Likelihood):
+class DiagonalGaussian(Likelihood[DiagonalMoments]):
     r"""Normal distribution with a separate variance for each feature (``"diag"``).
 
     .. math::
@@ -147,7 +147,7 @@ class DiagonalGaussian(Likelihood):
         )
         return DiagonalMoments(u.n, u.mean, m2, m3, m4, a.reg_covar)
 
-    def log_likelihood(self, statistics: Any) -> np.ndarray:
+    def log_likelihood(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:
@@ -158,10 +158,10 @@ class DiagonalGaussian(Likelihood):
     def n_parameters(self, n_features: int) -> int:
         return 2 * n_features
 
-    def tic_penalty(self, statistics: Any) -> np.ndarray:
+    def tic_penalty(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
         return 0.5 * (statistics.kurtosis + statistics.n_features)
 
-    def log_evidence(self, statistics: Any) -> np.ndarray:
+    def log_evidence(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
 

@@ -61,15 +61,15 @@ class FullFactors(Statistics):
         return np.log1p(np.linalg.svd(factors, compute_uv=False) ** 2).sum(axis=1)
 
 
-class FullUnions(Unions):
+class FullUnions(Unions[FullFactors]):
     """Determinants of all unions from Gram matrices, assembled from matrix products, or from scatter matrices."""
 
     @classmethod
-    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+    def is_usable_for(cls, likelihood: Likelihood[FullFactors], left: FullFactors, right: FullFactors) -> bool:
         return not left.parts  # the TIC needs the vectors under each pooled covariance
 
     @staticmethod
-    def pair_nbytes(left: Any, right: Any) -> int:
+    def pair_nbytes(left: FullFactors, right: FullFactors) -> int:
         rows = sum(int(f.sizes.max(initial=0)) for f in (*left.factors, *right.factors)) + 2
         return 512 + 32 * min(rows, left.n_features) ** 2  # a Gram or scatter matrix, and its factor
 
@@ -79,7 +79,7 @@ class FullUnions(Unions):
     @property
     def log_det(self) -> np.ndarray:
         left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
-        log_det, self._wrong = _log_det_of_unions(left, right, self.n * self.reg_covar)
+        log_det, self._wrong = _log_det_of_unions(left, right, self.n * self.left.reg_covar)
         return log_det - self.n_features * np.log(self.n)
 
     def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
@@ -93,7 +93,7 @@ class FullUnions(Unions):
         return log_det
 
 
-class FullGaussian(Likelihood):
+class FullGaussian(Likelihood[FullFactors]):
     r"""Normal distribution with a full covariance matrix (``"full"``).
 
     .. math::
@@ -140,7 +140,7 @@ class FullGaussian(Likelihood):
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
         return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
-    def log_likelihood(self, statistics: Any) -> np.ndarray:
+    def log_likelihood(self, statistics: FullFactors | FullUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: FullFactors, vectors: np.ndarray) -> np.ndarray:
@@ -188,7 +188,7 @@ class FullGaussian(Likelihood):
             fourth += (weights * moments).sum(axis=1)
         return d + 0.5 * (fourth / statistics.n - d)
 
-    def log_evidence(self, statistics: Any) -> np.ndarray:
+    def log_evidence(self, statistics: FullFactors | FullUnions) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
 
@@ -230,7 +230,7 @@ class FullGaussian(Likelihood):
         rows = np.concatenate([statistics.factors[0].rows(), np.sqrt(statistics.n)[:, None] * deviation])
         root = np.linalg.qr(rows, mode="r") / np.sqrt(n)  # root.T @ root is the covariance
         factor = Groups(np.sqrt(strength) * root, [0, len(root)])
-        parts = pseudo_parts(mean, strength, root.T, statistics)
+        parts = pseudo_parts(mean, strength, root.T, statistics.parts)
         return FullFactors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
 
 

@@ -66,18 +66,18 @@ class SphericalScatter(Statistics):
             yield part.rows.totals, second, fourth, (self.reg_covar + (part.noise or 0.0)) / variance
 
 
-class SphericalUnions(Unions):
+class SphericalUnions(Unions[SphericalScatter]):
     """Variances of all unions from one matrix product, and moments of vectors around their means from another."""
 
     compiled = ("pooled_variance", "weighted_by_total")
 
     @staticmethod
-    def pair_nbytes(left: Any, right: Any) -> int:
+    def pair_nbytes(left: SphericalScatter, right: SphericalScatter) -> int:
         return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
 
     @lazy
     def variance(self) -> np.ndarray:
-        noise = self.n_features * self.reg_covar
+        noise = self.n_features * self.left.reg_covar
         sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
         variance, self._cancelled = _pooled_variance(*sides)
         return variance
@@ -103,7 +103,7 @@ class SphericalUnions(Unions):
         for near, far, oriented in sides:
             for part in near.parts:
                 second, fourth = map(oriented, sum_over_vectors(_squares_around_unions, part.rows, near, far))
-                noise = (self.reg_covar + (part.noise or 0.0)) / self.variance
+                noise = (self.left.reg_covar + (part.noise or 0.0)) / self.variance
                 yield oriented(part.rows.totals[:, None]), second / total, fourth / total**2, noise
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
@@ -113,7 +113,7 @@ class SphericalUnions(Unions):
         return self._cancelled | (np.abs(np.log10(total)) > _MAX_EXPONENT)
 
 
-class SphericalGaussian(Likelihood):
+class SphericalGaussian(Likelihood[SphericalScatter]):
     r"""Normal distribution with one variance for all features (``"spherical"``).
 
     .. math::
@@ -149,7 +149,7 @@ class SphericalGaussian(Likelihood):
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
         return SphericalScatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
 
-    def log_likelihood(self, statistics: Any) -> np.ndarray:
+    def log_likelihood(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
 
     def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ class SphericalGaussian(Likelihood):
     def n_parameters(self, n_features: int) -> int:
         return n_features + 1
 
-    def tic_penalty(self, statistics: Any) -> np.ndarray:
+    def tic_penalty(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
         """Computed from the noisy squared distances, whose mean square is (q + noise)^2 + 2/d (noise^2 + 2 noise q)."""
         d, n = statistics.n_features, statistics.n
         squares, cross = -n, 0.0
@@ -170,7 +170,7 @@ class SphericalGaussian(Likelihood):
             cross = cross + mixed
         return d + (0.5 * d * squares + cross) / n
 
-    def log_evidence(self, statistics: Any) -> np.ndarray:
+    def log_evidence(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
 
@@ -203,7 +203,7 @@ class SphericalGaussian(Likelihood):
     def pseudo_group(self, statistics: SphericalScatter, strength: float) -> SphericalScatter:
         n, mean, deviation = corpus_mean(statistics)
         scatter = (statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)) / n
-        parts = pseudo_parts(mean, strength, scatter / len(mean), statistics)
+        parts = pseudo_parts(mean, strength, scatter / len(mean), statistics.parts)
         return SphericalScatter(np.array([strength]), mean[None], strength * scatter[None], parts, statistics.reg_covar)
 
 
@@ -233,7 +233,9 @@ def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]
     return variance, cancelled
 
 
-def _squares_around_unions(rows: Groups, near: Any, far: Any, _: slice) -> tuple[np.ndarray, np.ndarray]:
+def _squares_around_unions(
+    rows: Groups, near: SphericalScatter, far: SphericalScatter, _: slice
+) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
 
     Let y be x minus the near group's mean, and g delta the union's mean minus the near group's mean. Then

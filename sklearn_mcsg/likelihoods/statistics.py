@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, Rows
 from sklearn_mcsg.storage import register
 
 _PROJECTIONS = 2**19  # products of vectors and means at a time
@@ -38,7 +38,7 @@ class Statistics:
     n: np.ndarray
     mean: np.ndarray
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         register(cls)
 
@@ -53,7 +53,7 @@ class Statistics:
     def __len__(self) -> int:
         return len(self.n)
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: Rows) -> Self:
         return replace(self, **{f.name: _take(getattr(self, f.name), key) for f in fields(self)})
 
     @classmethod
@@ -94,11 +94,11 @@ class Part:
     rows: Groups
     noise: Any = None
 
-    def __getitem__(self, key: Any) -> Part:
+    def __getitem__(self, key: Rows) -> Part:
         return replace(self, rows=self.rows[key])
 
 
-def _take(value: Any, key: Any) -> Any:
+def _take(value: Any, key: Rows) -> Any:
     if isinstance(value, tuple):
         return tuple(item[key] for item in value)
     return value[key] if isinstance(value, np.ndarray | Groups) else value
@@ -115,7 +115,7 @@ def _concatenate(values: list[Any]) -> Any:
     return np.concatenate(values) if isinstance(first, np.ndarray) else first
 
 
-def _row_nbytes(value: Any) -> int:
+def _row_nbytes(value: object) -> int:
     if isinstance(value, tuple):
         return sum(_row_nbytes(item) for item in value)
     if isinstance(value, Part):
@@ -184,7 +184,7 @@ def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, sl
 
     `term` returns one row per vector; its columns, if any, are summed separately.
     """
-    total: Any = 0.0
+    total = np.zeros(())
     for part in parts:
         sums = []
         for block in part.rows.blocks():
@@ -219,7 +219,7 @@ def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(arrays, axis=1), np.concatenate(weights, axis=1)
 
 
-def sum_over_vectors(function: Callable, rows: Groups, near: Any, far: Any) -> np.ndarray:
+def sum_over_vectors(function: Callable, rows: Groups, near: Statistics, far: Statistics) -> np.ndarray:
     """Two sums over the vectors of each near group, for each far group, in pieces of bounded size.
 
     `function(piece, near, far, owners)` returns both sums for a piece of the rows and the near groups it belongs to.

@@ -123,17 +123,17 @@ class Resultants(Statistics):
         return sum_over_parts(self.parts, term).T
 
 
-class ResultantUnions(Unions):
+class ResultantUnions(Unions[Resultants]):
     """One matrix product for the resultants, then tables of functions of their length."""
 
     compiled = ("gap_of_resultants", "piecewise_cubic", "weighted_by_total")
 
     @classmethod
-    def is_usable_for(cls, likelihood: Any, left: Any, right: Any) -> bool:
+    def is_usable_for(cls, likelihood: Likelihood[Resultants], left: Resultants, right: Resultants) -> bool:
         return left.concentration == "exact"  # the tables hold exact values only
 
     @staticmethod
-    def pair_nbytes(left: Any, right: Any) -> int:
+    def pair_nbytes(left: Resultants, right: Resultants) -> int:
         return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
 
     @lazy
@@ -169,7 +169,7 @@ class ResultantUnions(Unions):
         return sums
 
 
-class VonMisesFisher(Likelihood):
+class VonMisesFisher(Likelihood[Resultants]):
     r"""Von Mises-Fisher distribution of the vectors' directions (``"vmf"``).
 
     .. math::
@@ -212,7 +212,7 @@ class VonMisesFisher(Likelihood):
         u = merge(a, b)
         return Resultants(u.n, u.mean, a.parts + b.parts, a.reg_covar, a.concentration)
 
-    def log_likelihood(self, statistics: Any) -> np.ndarray:
+    def log_likelihood(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
         return statistics.weighted(statistics.log_density)
 
     def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ class VonMisesFisher(Likelihood):
     def n_parameters(self, n_features: int) -> int:
         return n_features
 
-    def tic_penalty(self, statistics: Any) -> np.ndarray:
+    def tic_penalty(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
         (along, across), (slope, ratio) = statistics.squares(), statistics.curvatures
         return (along / slope + ratio * across) / statistics.n
 
@@ -258,7 +258,7 @@ class VonMisesFisher(Likelihood):
         parts: tuple[Part, ...] = ()
         if statistics.parts:
             kappa = float(bessel.concentration(length, len(mean)))
-            parts = pseudo_parts(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics)
+            parts = pseudo_parts(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics.parts)
         return Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar, statistics.concentration)
 
 
@@ -276,7 +276,7 @@ def _tangent_axes(corpus: Resultants) -> np.ndarray:
 
 
 def _squares_around_unions(
-    noise: AxialMoments, length: np.ndarray, rows: Groups, near: Any, far: Any, owners: slice
+    noise: AxialMoments, length: np.ndarray, rows: Groups, near: Resultants, far: Resultants, owners: slice
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums over the vectors of each near group of the squares along and across the direction of each union."""
     length = length[owners]

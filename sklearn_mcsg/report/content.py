@@ -15,8 +15,8 @@ from scipy.spatial.distance import squareform
 
 from sklearn_mcsg.calibration import null_distribution, pair_size
 from sklearn_mcsg.clustering import ModelComparisonClustering
-from sklearn_mcsg.engine.comparison import Prepared
 from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation import NO_DIFFERENCE, contributions
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report.layout import map_of

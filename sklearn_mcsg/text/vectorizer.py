@@ -155,7 +155,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         if self.frequencies is None:
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
 
-    def get_feature_names_out(self, input_features: Any = None) -> None:
+    def get_feature_names_out(self, input_features: object = None) -> None:
         """Return None: groups have no feature names, and the next step of a pipeline makes its own.
 
         Parameters
@@ -183,7 +183,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         return self
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Open the word vectors and, with ``frequencies=None``, count the words of the texts.
 
         Parameters
@@ -200,7 +200,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Groups:
+    def fit_transform(self, X: Iterable[str], y: object = None) -> Groups:
         """Fit to texts and return them as groups, in one pass over the texts.
 
         Parameters
@@ -216,7 +216,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         return self._to_groups(*self._fit(X), X)
 
-    def transform(self, X: Any) -> Groups:
+    def transform(self, X: Iterable[str]) -> Groups:
         """Turn texts into groups of weighted vectors.
 
         Parameters
@@ -232,7 +232,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         check_is_fitted(self)
         return self._to_groups(*self._look_up(X, self._opened())[:2], X)
 
-    def known_words(self, X: Any) -> list[list[str]]:
+    def known_words(self, X: Iterable[str]) -> list[list[str]]:
         """Words of texts that have a vector, in the spelling of the table.
 
         Parameters
@@ -248,7 +248,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         groups = self.transform(X)
         return [words.tolist() for words in groups.split(groups.labels)]
 
-    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _fit(self, X: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         self._validate_params()
         parts = self._weighting_parts()
         table = open_table(self.vectors)
@@ -274,7 +274,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             self._table = open_table(self.vectors)
         return self._table
 
-    def _look_up(self, X: Any, table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
+    def _look_up(self, X: Iterable[str], table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
         """Rows of the known tokens of all texts, the offsets of the texts, and the share of unknown tokens."""
         split, lowercase = self._splitting(table)
         row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
@@ -362,7 +362,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
 
 
-def _check_texts(X: Any) -> Iterable[str]:
+def _check_texts(X: Iterable[str]) -> Iterable[str]:
     if isinstance(X, str | bytes):
         raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
     if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
