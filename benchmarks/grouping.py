@@ -2,10 +2,10 @@
 
     python benchmarks/grouping.py --data DIR [--to doc/grouping] [--texts 1500] [--seeds 5]
 
-DIR holds `grouping/*.tsv`, with one label and one text per line. The script measures, for each method, the accuracy of
-10 nearest neighbours (5 folds), and the agreement (ARI, NMI) of average-linkage and spectral clusters with the labels,
-at the true number of classes. It also measures pooled linkage, with the number of clusters found by the evidence, and
-plots the evidence.
+DIR holds `grouping/*.tsv`, with one label and one text per line, and may hold folders of static models. The script
+measures, for each method, the accuracy of 10 nearest neighbours (5 folds), and the agreement (ARI, NMI) of average
+linkage, spectral clusters and, where groups are vectors, k-means with the labels, at the true number of classes. It
+also measures pooled linkage, with the number of clusters found by the evidence, and plots the evidence.
 """
 
 import argparse
@@ -13,15 +13,24 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.cluster import AgglomerativeClustering, SpectralClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import normalize
 
-from sklearn_mcsg import SIF, EmbeddingVectorizer, MeanVector, ModelComparisonClustering, ModelComparisonSimilarity
+from sklearn_mcsg import (
+    SIF,
+    EmbeddingVectorizer,
+    MeanVector,
+    ModelComparisonClustering,
+    ModelComparisonSimilarity,
+    make_text_embedding,
+)
 
 JOBS = 2
-MEASURES = dict.fromkeys(("10-NN accuracy", "average ARI", "average NMI", "spectral ARI", "spectral NMI"), 3)  # digits
+NAMES = "10-NN accuracy", "average ARI", "average NMI", "spectral ARI", "spectral NMI", "k-means ARI", "both ARI"
+MEASURES = dict.fromkeys(NAMES, 3)  # digits
 POOLED = {
     "ARI at the true number": 3,
     "NMI at the true number": 3,
@@ -35,10 +44,14 @@ TITLES = {
 
 
 def methods():
+    """Methods for raw word vectors, each with the parameters of its vectorizer."""
     mcs, zipf = ModelComparisonSimilarity, {"weighting": "sif", "unit_norm": False}
     return {
         "cosine of means": (MeanVector("distance"), {"weighting": None, "unit_norm": False}),
         "SIF+PCA, Zipf": (SIF(1, "distance"), zipf),
+        "SIF, Zipf, 3 components": (SIF(3, "distance"), zipf),
+        "SIF, Zipf, 10 components": (SIF(10, "distance"), zipf),
+        "half-whitened mean": (make_text_embedding(spread=0.0)["embedding"], {}),
         "Diag distance, Zipf": (mcs(output="distance", n_jobs=JOBS), {**zipf, "pad_token": "."}),
         "Diag divergence, recipe": (mcs(output="divergence", prior_strength=0.5, n_jobs=JOBS), {}),
         "vMF centered, recipe": (mcs("vmf", output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS), {}),
@@ -47,6 +60,23 @@ def methods():
             zipf,
         ),
         "Diag centered, recipe": (mcs(output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS), {}),
+        "Embedding": (make_text_embedding()["embedding"], {}),
+    }
+
+
+def static_methods(path):
+    """Methods for a static model, whose vectors were trained to be averaged."""
+    plain = {"vectors": path, "weighting": None, "unit_norm": False}
+    recipe = {"vectors": path, "weighting": "norm"}
+    return {
+        "cosine of means": (MeanVector("distance"), plain),
+        **{f"means without {k} component(s)": (SIF(k, "distance"), plain) for k in (1, 3, 10)},
+        "half-whitened mean": (make_text_embedding(vectors=path, whiten=0.5, spread=0.0)["embedding"], recipe),
+        "Diag centered": (
+            ModelComparisonSimilarity(output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS),
+            recipe,
+        ),
+        "Embedding": (make_text_embedding(vectors=path)["embedding"], recipe),
     }
 
 
@@ -66,8 +96,29 @@ def read(path):
     return np.array(labels), np.array(texts, dtype=object)
 
 
-def evaluate(distances, labels, seed):
-    """Compute the five measures for one matrix of distances."""
+def compare(estimator, groups):
+    """Distances of all pairs and, if the method has vectors of groups, these at unit length."""
+    estimator.fit(groups)
+    if isinstance(estimator, MeanVector):
+        return estimator.pairwise(groups), normalize(estimator.embed(groups))
+    vectors = None if isinstance(estimator, ModelComparisonSimilarity) else normalize(estimator.transform(groups))
+    return estimator.pairwise(groups), vectors
+
+
+def k_means(vectors, labels, seed):
+    """Agreement of k-means with the labels."""
+    found = KMeans(len(np.unique(labels)), n_init=10, random_state=seed).fit_predict(vectors)
+    return adjusted_rand_score(labels, found)
+
+
+def k_means_from(start, vectors, labels):
+    """Agreement of k-means with the labels, begun at the means of given clusters."""
+    means = np.stack([vectors[start == k].mean(axis=0) for k in np.unique(start)])
+    return adjusted_rand_score(labels, KMeans(len(means), init=means, n_init=1).fit_predict(vectors))
+
+
+def evaluate(distances, vectors, labels, seed):
+    """Compute the measures for one matrix of distances, and vectors if there are any."""
     k = len(np.unique(labels))
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     nearest = KNeighborsClassifier(10, metric="precomputed")
@@ -84,19 +135,21 @@ def evaluate(distances, labels, seed):
         for found in (average, clusters)
         for score in (adjusted_rand_score, normalized_mutual_info_score)
     ]
-    return [accuracy, *agreement]
+    if vectors is None:
+        return [accuracy, *agreement, np.nan, np.nan]
+    return [accuracy, *agreement, k_means(vectors, labels, seed), k_means_from(average, vectors, labels)]
 
 
-def measure(path, n_texts, seeds):
+def measure(path, table, n_texts, seeds):
     labels, texts = read(path)
-    results = {name: [] for name in methods()}
+    results = {name: [] for name in table}
     for seed in range(seeds):
         chosen = np.random.default_rng(seed).permutation(len(texts))[:n_texts]
-        for name, (estimator, recipe) in methods().items():
+        for name, (estimator, recipe) in table.items():
             groups = EmbeddingVectorizer(**recipe).fit_transform(texts[chosen])
             kept = groups.sizes > 0
-            distances = estimator.fit_transform(groups[kept])
-            results[name].append(evaluate(np.maximum(distances, 0), labels[chosen][kept], seed))
+            distances, vectors = compare(estimator, groups[kept])
+            results[name].append(evaluate(np.maximum(distances, 0), vectors, labels[chosen][kept], seed))
     return results
 
 
@@ -147,12 +200,12 @@ def table(results, measures=MEASURES):
     """Mean and standard deviation of each measure; the best scores are in bold."""
     lines = [f"| | {' | '.join(measures)} |", "|---|" + "--:|" * len(measures)]
     means = {name: np.mean(values, axis=0) for name, values in results.items()}
-    best = np.max(list(means.values()), axis=0)
+    best = np.nanmax(list(means.values()), axis=0)
     for name, values in results.items():
         cells = []
         for mean, spread, top, digits in zip(means[name], np.std(values, axis=0), best, measures.values(), strict=True):
             mark = "**" if mean == top and digits else ""
-            cells.append(f"{mark}{mean:.{digits}f}{mark} ± {spread:.{digits}f}")
+            cells.append("" if np.isnan(mean) else f"{mark}{mean:.{digits}f}{mark} ± {spread:.{digits}f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -169,17 +222,22 @@ def main(arguments=None):
         raise SystemExit(f"No .tsv files with labelled texts in {options.data / 'grouping'}.")
     parts = [
         "# Grouping short texts",
-        f"Word vectors: GloVe 6B 50d. Samples of {options.texts} texts; mean and standard deviation over "
-        f"{options.seeds} samples. Neighbours: accuracy over five folds. Clusters: `AgglomerativeClustering` with "
-        "average linkage and `SpectralClustering` on ten nearest neighbours, both at the true number of classes. "
+        f"Word vectors: GloVe 6B 50d, unless a static model is named. Samples of {options.texts} texts; mean and "
+        f"standard deviation over {options.seeds} samples. Neighbours: accuracy over five folds. Clusters: "
+        "`AgglomerativeClustering` with "
+        "average linkage, `SpectralClustering` on ten nearest neighbours and, for groups that are vectors, `KMeans` at "
+        "unit length, all at the true number of classes; `both` is k-means begun from the clusters of average linkage. "
         "Pooled linkage finds the number of clusters itself. Words of one text are correlated, so texts must be set "
         "as the unit of observation.",
     ]
     for path in paths:
         print(f"{path.stem} ...", flush=True)
-        results = measure(path, options.texts, options.seeds)
+        results = measure(path, methods(), options.texts, options.seeds)
         title = TITLES.get(path.stem, path.stem)
         parts.append(f"## {title}\n\n{table(results)}")
+        for model in sorted(options.data.glob("*/tokenizer.json")):
+            results = measure(path, static_methods(model.parent), options.texts, options.seeds)
+            parts.append(f"With the static model {model.parent.name}:\n\n{table(results)}")
         pooled, curves, k = measure_clusterings(path, options.texts, options.seeds)
         figure = options.to.with_name(f"{options.to.name}_{path.stem}.png")
         options.to.parent.mkdir(parents=True, exist_ok=True)

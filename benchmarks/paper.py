@@ -3,9 +3,10 @@
     python benchmarks/paper.py --data DIR [--to doc/paper] [--resamples 1000]
 
 DIR holds `sts/STSyy.TASK.tsv` (gold score, sentence, sentence; tokens separated by spaces), word vectors `*.npz`
-(arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), and `enwiki_vocab_min200.txt` (one word
-and its count per line, for SIF). `--vectors FILE` adds word vectors in any format that `load_word_vectors` reads. The
-installed 50-d vectors are always measured. The script writes Markdown tables and PNG figures.
+(arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), folders of static models
+(`tokenizer.json` and `.safetensors`), and `enwiki_vocab_min200.txt` (one word and its count per line, for SIF).
+`--vectors FILE` adds word vectors in any format that `load_word_vectors` reads. The installed 50-d vectors are always
+measured. The script writes Markdown tables and PNG figures.
 """
 
 import argparse
@@ -17,153 +18,47 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 from penalty import write_figures
-from scipy.stats import rankdata
+from sts import Reader, System, bootstrap, correlation, mmd_test, published, read_counts, read_tasks, read_vectors
 
 from sklearn_mcsg import (
     SIF,
-    EmbeddingVectorizer,
     MeanVector,
     ModelComparisonSimilarity,
     WordMoversDistance,
-    load_word_vectors,
     make_text_embedding,
 )
-from sklearn_mcsg.text.tables import open_table
 
 JOBS = 2
-TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}
-# Spearman correlations x 10^4 for GloVe 840B, by sub-task, as listed in the authors' code
-TASKS = (
-    "STS12.MSRpar STS12.MSRvid STS12.SMTeuroparl STS12.OnWN STS12.SMTnews STS13.FNWN STS13.headlines STS13.OnWN "
-    "STS14.deft-forum STS14.deft-news STS14.headlines STS14.images STS14.OnWN STS14.tweet-news STS15.answers-forums "
-    "STS15.answers-students STS15.belief STS15.headlines STS15.images STS16.answer-answer STS16.headlines "
-    "STS16.plagiarism STS16.postediting STS16.question-question"
-)
-PUBLISHED = {
-    "Diag+AIC": "4455 7342 5259 6628 4972 3312 6994 5719 4133 6635 6161 7262 6986 6670 5613 7206 6633 7151 8101 6350 "
-    "7159 8170 8307 6667",
-    "SIF": "4760 8015 5363 5985 3470 4154 6751 6473 3808 6783 5772 7284 7278 5361 4846 6905 5952 6892 7817 4974 6807 "
-    "7255 7489 6504",
-    "SIF+PCA": "3844 8131 5418 6080 4565 4257 6910 7623 4157 6745 5895 7551 8145 6136 6198 6755 7115 7064 8153 5578 "
-    "6893 7917 8195 6857",
-    "MWV": "4717 6762 5750 6135 3345 3693 6371 5344 3552 6500 5538 6148 6444 5324 3800 6823 5307 6651 7198 4262 6569 "
-    "5659 7201 5279",
-    "WMD": "5001 5445 5738 6695 4145 3760 6373 3601 3274 6176 5773 6470 5530 6848 4807 7388 6050 6805 7196 5820 6887 "
-    "7433 7954 2703",
-}
-
-
-@dataclass(frozen=True)
-class Task:
-    """Sentence pairs of one sub-task, with human ratings of their similarity."""
-
-    name: str
-    gold: np.ndarray
-    left: list
-    right: list
-
-    @property
-    def year(self):
-        return self.name.split(".")[0]
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Word vectors, sorted by frequency or with word frequencies."""
-
-    name: str
-    table: tuple
-    zipf: object  # parameter `frequencies` of EmbeddingVectorizer
-    published: bool = False  # whether the paper has results for these vectors
-
-
-def read_tasks(folder):
-    tasks = []
-    for path in sorted(folder.glob("STS*.tsv")):
-        lines = [line.split("\t") for line in path.read_text(encoding="utf8").splitlines()]
-        gold, left, right = zip(*lines, strict=True)
-        tasks.append(Task(path.stem, np.array(gold, float), list(left), list(right)))
-    if not tasks:
-        raise SystemExit(f"No STS*.tsv files in {folder}: see the docstring of benchmarks/paper.py for the layout.")
-    return tasks
-
-
-def read_vectors(data, files):
-    for path in sorted(data.glob("*.npz")):
-        arrays = np.load(path)
-        zipf = "zipf"
-        if "rank" in arrays:
-            p = 1 / ((arrays["rank"] + 2.7) * np.log(400_000))
-            zipf = dict(zip(arrays["words"].tolist(), p.tolist(), strict=True))
-        yield Vectors(
-            TITLES.get(path.stem, path.stem), (arrays["words"].tolist(), arrays["vectors"]), zipf, "840B" in path.stem
-        )
-    for path in files:
-        yield Vectors(path.stem, load_word_vectors(path), "zipf")
-    yield Vectors("GloVe 6B 50d, installed", "glove-6b-50d", "zipf")
-
-
-def read_counts(path):
-    pairs = (line.split() for line in path.read_text(encoding="utf8").splitlines())
-    return {word: int(count) for word, count in pairs}
-
-
-class Reader:
-    """Turn sentences into groups by a recipe; a sentence without known words becomes a full stop."""
-
-    def __init__(self, vectors, counts):
-        self.vectors, self.counts = vectors, counts
-        table = open_table(vectors.table)
-        self.known, self.width = table.rows, table.vectors.shape[1]
-        self.recipes = {
-            "paper": {"pad_token": ".", "weighting": None, "unit_norm": False},
-            "plain": {"weighting": None, "unit_norm": False},
-            "wiki": {"weighting": "sif", "frequencies": counts, "unit_norm": False},
-            "zipf": {"weighting": "sif", "frequencies": vectors.zipf, "unit_norm": False},
-            "zipf, padded": {"weighting": "sif", "frequencies": vectors.zipf, "unit_norm": False, "pad_token": "."},
-            "norm": {"weighting": "norm", "unit_norm": False, "pad_token": "."},
-            "recipe": {"frequencies": vectors.zipf},
-        }
-
-    def __call__(self, recipe, sentences):
-        sentences = [s if any(self.known[w] >= 0 for w in s.split()) else "." for s in sentences]
-        vectorizer = EmbeddingVectorizer(
-            self.vectors.table, tokenizer=str.split, lowercase=False, **self.recipes[recipe]
-        )
-        return vectorizer.fit_transform(sentences)
-
-
-@dataclass(frozen=True)
-class System:
-    """A similarity, the recipe for its groups, and the texts it is fitted on: none, the task's, or other years'."""
-
-    estimator: object
-    recipe: str
-    fitted: str = ""
-    n_others: int = 200  # sentences of other years to fit on
-
-    def scores(self, reader, task, tasks):
-        n = len(task.gold)
-        if self.fitted == "task":
-            groups = reader(self.recipe, task.left + task.right)
-            estimator = self.estimator.fit(groups)
-        else:
-            others = [s for t in tasks if t.year != task.year for s in t.left + t.right] if self.fitted else []
-            if self.fitted and not others:
-                return np.full(n, np.nan)
-            chosen = np.random.default_rng(0).permutation(len(others))[: self.n_others]
-            groups = reader(self.recipe, task.left + task.right + [others[i] for i in chosen])
-            estimator = self.estimator.fit(groups[2 * n :]) if self.fitted else self.estimator
-        values = estimator.paired(groups[:n], groups[n : 2 * n])
-        return values if estimator.higher_is_nearer else -values
 
 
 def embedding(**params):
-    """The embedding of `make_text_embedding` for raw word vectors."""
+    """The embedding of `make_text_embedding` for a kind of vectors."""
     return make_text_embedding(**params)["embedding"]
 
 
-def systems(wmd, width):
+def static_systems(path, wmd):
+    """Systems for vectors that were trained to be averaged, with their frequencies built in."""
+    mcs = ModelComparisonSimilarity
+    centered = mcs(output="centered", prior_strength=0.5, random_state=0)
+    table = {
+        "Diag+AIC": System(mcs(), "paper"),
+        "cosine of means": System(MeanVector(), "plain"),
+        "centred cosine": System(embedding(vectors=path, whiten=0.0, spread=0.0), "plain", "task"),
+        **{f"means without {k} component(s)": System(SIF(n_components=k), "plain", "task") for k in (1, 3, 10)},
+        "Diag centered (offline)": System(centered, "recipe", "task"),
+        "half-whitened mean (offline)": System(embedding(vectors=path, whiten=0.5, spread=0.0), "recipe", "task"),
+        "eighth-whitened mean (offline)": System(embedding(vectors=path, spread=0.0), "recipe", "task"),
+        "Embedding (online)": System(embedding(vectors=path), "recipe", "other years", 2000),
+        "Embedding (offline)": System(embedding(vectors=path), "recipe", "task"),
+    }
+    if wmd:
+        table["WMD"] = System(WordMoversDistance(n_jobs=JOBS), "plain")
+    return table
+
+
+def systems(vectors, wmd, width):
+    if vectors.averaged:
+        return static_systems(vectors.table, wmd)
     mcs = ModelComparisonSimilarity
     centered = mcs(output="centered", prior_strength=0.5, random_state=0)
     table = {
@@ -197,39 +92,6 @@ def systems(wmd, width):
     return table
 
 
-def correlation(x, y):
-    """Spearman correlation along the last axis; 0 if all values are tied."""
-    x, y = (rankdata(v, axis=-1) for v in (x, y))
-    x, y = (v - v.mean(axis=-1, keepdims=True) for v in (x, y))
-    norm = np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1))
-    return np.divide((x * y).sum(axis=-1), norm, out=np.zeros(norm.shape), where=norm > 0)
-
-
-def bootstrap(scores, gold, resamples, seed):
-    """Correlations of all systems with the gold standard, on the same resamples of the pairs."""
-    rng = np.random.default_rng(seed)
-    chosen = rng.integers(0, len(gold), (resamples, len(gold)))
-    return np.stack([correlation(scores[:, rows], gold[rows]) for rows in chosen])
-
-
-def mmd_test(x, y, n_permutations=1000, seed=0):
-    """Unbiased squared maximum mean discrepancy of two samples (Gaussian kernel of width 1), and permutation p."""
-    pooled = np.concatenate([x, y])
-    kernel = np.exp(-((pooled[:, None] - pooled) ** 2))
-    rng = np.random.default_rng(seed)
-
-    def statistic(order):
-        a, b = order[: len(x)], order[len(x) :]
-        within = [
-            (kernel[np.ix_(g, g)].sum() - np.trace(kernel[np.ix_(g, g)])) / (len(g) * (len(g) - 1)) for g in (a, b)
-        ]
-        return sum(within) - 2 * kernel[np.ix_(a, b)].mean()
-
-    observed = statistic(np.arange(len(pooled)))
-    null = [statistic(rng.permutation(len(pooled))) for _ in range(n_permutations)]
-    return observed, (1 + np.sum(np.array(null) >= observed - 1e-15)) / (1 + n_permutations)
-
-
 @dataclass
 class Result:
     """Correlations of every system on every task, and their bootstrap resamples."""
@@ -239,6 +101,7 @@ class Result:
     rho: np.ndarray  # (systems, tasks)
     resampled: np.ndarray  # (resamples, systems, tasks)
     information: dict  # mean AIC of diag and spherical for each task
+    scores: dict  # (systems, pairs) for each task
 
     def weights(self, year=None):
         return np.array([len(t.gold) * (year is None or t.year == year) for t in self.tasks], float)
@@ -255,7 +118,7 @@ class Result:
 
 def run(vectors, tasks, counts, resamples, wmd):
     reader = Reader(vectors, counts)
-    table = systems(wmd, reader.width)
+    table = systems(vectors, wmd, reader.width)
     scores = {task.name: np.stack([s.scores(reader, task, tasks) for s in table.values()]) for task in tasks}
     rho = np.stack([correlation(scores[t.name], t.gold) for t in tasks], axis=1)
     resampled = Parallel(n_jobs=JOBS)(
@@ -268,14 +131,14 @@ def run(vectors, tasks, counts, resamples, wmd):
         ]
         for t in tasks
     }
-    return Result(tasks, list(table), rho, np.stack(resampled, axis=2), information)
+    return Result(tasks, list(table), rho, np.stack(resampled, axis=2), information, scores)
 
 
 def running_times(vectors, tasks, counts, wmd):
     """Seconds to compute the similarities of all pairs from looked-up vectors, as the paper reports them."""
     reader = Reader(vectors, counts)
     seconds = {}
-    for name, system in systems(wmd, reader.width).items():
+    for name, system in systems(vectors, wmd, reader.width).items():
         if system.fitted == "other years":
             continue
         whole = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
@@ -320,12 +183,6 @@ def threshold_table(vectors, tasks, counts):
     return "\n".join(lines)
 
 
-def published(name, tasks):
-    """Correlations by sub-task, as listed in the authors' code, or NaN."""
-    by_task = dict(zip(TASKS.split(), PUBLISHED.get(name, "").split(), strict=False))
-    return np.array([int(by_task[t.name]) / 1e4 if t.name in by_task else np.nan for t in tasks])
-
-
 def score_table(result, names, beside):
     years = sorted({t.year for t in result.tasks})
     head = "| system | " + " | ".join(years) + " | average | 95 % interval |"
@@ -352,6 +209,30 @@ def information_table(result):
     for column, name in enumerate(("Diag", "Spherical")):
         values = np.array([result.information[t.name][column] for t in result.tasks])
         cells = [f"{np.average(values, weights=result.weights(year)):,.0f}" for year in years]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def measures_table(result, names):
+    """Spearman's and Pearson's correlations: weighted mean of sub-tasks, and mean of whole years."""
+    years = sorted({t.year for t in result.tasks})
+    lines = ["| system | Spearman | Pearson | Spearman `all` | Pearson `all` |", "|---|--:|--:|--:|--:|"]
+    for name in names:
+        row = result.names.index(name)
+        cells = []
+        for whole in (False, True):
+            parts = [[t for t in result.tasks if t.year == y] for y in years] if whole else [[t] for t in result.tasks]
+            weights = None if whole else result.weights()
+            for ranks in (True, False):
+                values = [
+                    correlation(
+                        np.concatenate([result.scores[t.name][row] for t in part]),
+                        np.concatenate([t.gold for t in part]),
+                        ranks,
+                    )
+                    for part in parts
+                ]
+                cells.append(f"{np.average(values, weights=weights):.3f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -425,6 +306,15 @@ SECTIONS = {
         "Embedding (offline)",
     ],
 }
+MEASURED = (
+    "Diag+AIC",
+    "MWV",
+    "SIF+PCA, Zipf",
+    "SIF, Zipf, 10 components",
+    "half-whitened mean (offline)",
+    "Diag centered, recipe (offline)",
+    "Embedding (offline)",
+)
 TESTED = ("Diag+AIC", "vMF+TIC", "SIF", "SIF+PCA", "MWV", "WMD", "Diag centered, recipe (offline)")
 ORDERINGS = [  # better, worse, years
     ("Diag+AIC", "Spherical+AIC", ()),
@@ -445,14 +335,24 @@ the sentences of each sub-task, the "online" `centered` system on 200 sentences 
 "online" embedding and half-whitened mean on 2000."""
 
 
+OTHER = "`all`: the pairs of each year taken together, without regard to their sub-task, then the mean over years."
+STATIC = """The model has its own tokenizer, and the frequencies of its tokens are part of its vectors, so means and
+WMD are unweighted. "Offline" systems weigh tokens by the norm of their vectors, as `make_text_embedding` does."""
+
+
 def report(vectors, result):
     beside = vectors.published
     parts = [f"## {vectors.name}"]
+    if vectors.averaged:
+        parts += [STATIC, score_table(result, result.names, False), f"### Other averages\n\n{OTHER}"]
+        return "\n\n".join([*parts, measures_table(result, result.names)])
     for title, names in SECTIONS.items():
         parts.append(f"### {title}\n\n{score_table(result, names, beside)}")
         if title.startswith("Spherical"):
             parts.append(information_table(result))
     every = dict.fromkeys(name for names in SECTIONS.values() for name in names)
+    measured = [name for name in MEASURED if name in result.names]
+    parts += [f"### Other averages\n\n{OTHER}\n\n{measures_table(result, measured)}"]
     parts += [f"### Ranking of systems\n\n{orderings(result)}"]
     parts += [f"### Significance\n\n{significance_table(result, every)}", mmd_list(result)]
     return "\n\n".join(parts)

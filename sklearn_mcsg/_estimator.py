@@ -23,6 +23,8 @@ class GroupsEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:

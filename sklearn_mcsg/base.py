@@ -427,11 +427,6 @@ class GroupSimilarity(
         self._fitted = replace(self._fitted, null=state["null"])
         self._restore_features(state)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _validate_params(self) -> None:
         super()._validate_params()
         choose_output(self.output, self.outputs)
@@ -460,9 +455,8 @@ class GroupSimilarity(
 
     def _fitted_groups(self, learnt: LearntT, output: str) -> PreparedT:
         """The fitted groups, prepared for an output."""
-        if output == self._fitted.output:
-            return self._fitted.prepared
-        return self.prepare(learnt, self._fitted.summaries, output)
+        kept = self._fitted
+        return kept.prepared if output == kept.output else self.prepare(learnt, kept.summaries, output)
 
     def _prepare_groups(self, learnt: LearntT, groups: Groups, output: str) -> PreparedT:
         return self.prepare(learnt, self.summarize(learnt, groups), output)
@@ -491,9 +485,8 @@ class GroupSimilarity(
         check_same_width(left, right)
         if paired:
             check_same_length(left, right)
-        dtype = np.result_type(left.output_dtype, right.output_dtype)
         one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
-        return learnt, one, other, output, dtype
+        return learnt, one, other, output, np.result_type(left.output_dtype, right.output_dtype)
 
 
 def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:

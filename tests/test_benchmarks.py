@@ -78,9 +78,9 @@ def test_grouping(tmp_path):
 
 def test_maximum_mean_discrepancy(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
-    paper = importlib.import_module("paper")
+    sts = importlib.import_module("sts")
     x, y = np.array([0.0, 1.0, 0.5]), np.array([2.0, 2.5, 3.0])
-    statistic, p = paper.mmd_test(x, y, n_permutations=4000)
+    statistic, p = sts.mmd_test(x, y, n_permutations=4000)
 
     def kernel(a, b):
         return np.exp(-((a - b) ** 2))
@@ -89,5 +89,5 @@ def test_maximum_mean_discrepancy(monkeypatch):
     assert statistic == pytest.approx(within - 2 * np.mean([kernel(a, b) for a in x for b in y]))
     assert p == pytest.approx(2 / 20, abs=0.02)  # the split itself and its mirror image, of all 20
     same = np.random.default_rng(0).normal(size=(200, 2, 8))
-    rejected = np.mean([paper.mmd_test(a, b, n_permutations=99)[1] <= 0.05 for a, b in same])
+    rejected = np.mean([sts.mmd_test(a, b, n_permutations=99)[1] <= 0.05 for a, b in same])
     assert rejected == pytest.approx(0.05, abs=0.05)
