@@ -21,6 +21,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from sklearn_mcsg import (
     EmbeddingVectorizer,
+    GroupEmbedding,
     GroupNeighbors,
     Groups,
     ModelComparisonClustering,
@@ -168,12 +169,49 @@ def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
     return results
 
 
-def million_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
-    """Fit texts that share a table of vectors, without copying them; return a sentence on time and memory."""
+def embedding_table(n_groups, n_features=300, repeats=5):
+    """Time to embed groups and compare all pairs, relative to averaging them and comparing the means."""
+    lines = ["| components | precision | time relative to cosine | of that, embedding |", "|--:|---|--:|--:|"]
+    for dtype in (np.float64, np.float32):
+        groups = make_groups(n_groups, n_features, dtype)
+        for n_components in (None, 256):
+            model = GroupEmbedding(whiten=0.5, prior_strength=0.5, n_components=n_components, n_jobs=JOBS).fit(groups)
+
+            def means(groups=groups):
+                return cosine_similarity(group_means(groups))
+
+            cosine = best(means, repeats)
+            embedding, whole = (best(lambda f=f, g=groups: f(g), repeats) for f in (model.transform, model.pairwise))
+            cosine = min(cosine, best(means, repeats))
+            ratios = f"{whole / cosine:.2f} | {embedding / cosine:.2f}"
+            lines.append(f"| {model.n_components_} | {np.dtype(dtype).name} | {ratios} |")
+            print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def shared_table(n_texts, n_words=15, n_features=50, vocabulary=100_000):
+    """Texts of random words that share a table of vectors."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(vocabulary, n_features)).astype(np.float32)
     indices = rng.integers(0, vocabulary, n_texts * n_words, dtype=np.int32)
-    texts = Groups(table, np.arange(0, n_texts * n_words + 1, n_words), indices=indices)
+    return Groups(table, np.arange(0, n_texts * n_words + 1, n_words), indices=indices)
+
+
+def million_embeddings(n_texts):
+    """Embed texts; return a sentence on time and memory."""
+    texts = shared_table(n_texts)
+    model = GroupEmbedding(whiten=0.5, prior_strength=0.5, normalize=True, n_jobs=JOBS)
+    start = time.perf_counter()
+    peak = peak_beyond_output(lambda: model.fit_transform(texts))
+    return (
+        f"`GroupEmbedding.fit_transform` of {n_texts:,} texts of 15 words, with a shared table of 50 features, takes "
+        f"{time.perf_counter() - start:.1f} s and at most {peak:,.0f} MiB in addition to its output."
+    )
+
+
+def million_texts(n_texts, n_words=15, n_features=50):
+    """Fit texts that share a table of vectors, without copying them; return a sentence on time and memory."""
+    texts = shared_table(n_texts, n_words, n_features)
     start = time.perf_counter()
     tracemalloc.start()
     ModelComparisonSimilarity().fit(texts)
@@ -341,7 +379,7 @@ def measure_all(quick):
             by_size[result.method].append(result)
 
     print("fitting many texts")
-    sentences = [million_texts(20_000 if quick else 1_000_000)]
+    sentences = [million_texts(20_000 if quick else 1_000_000), million_embeddings(20_000 if quick else 1_000_000)]
     sentences.append(reading_texts(10_000 if quick else 200_000))
     print("nearest neighbours")
     sentences.append(retrieval(*((5000, 100) if quick else (100_000, 1000))))
@@ -355,6 +393,8 @@ def main(arguments=None):
     parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="path of .md and .png, without suffix")
     options = parser.parse_args(arguments)
     main_results, by_size, sentences = measure_all(options.quick)
+    print("embedding")
+    embedding = embedding_table(600 if options.quick else 4000)
     paragraphs = "\n\n".join(sentences)
     largest = [results[-1] for results in by_size.values()]
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
@@ -373,6 +413,15 @@ The largest matrices:
 {table(largest)}
 
 Growth exponent of the time with the number of groups (2 is quadratic): {growth}.
+
+## Embedding
+
+Time to turn {600 if options.quick else 4000:,} groups of 3 to 20 vectors with 300 features into vectors and compare all
+pairs (`GroupEmbedding.pairwise`), relative to averaging the same groups and calling `cosine_similarity`.
+
+{embedding}
+
+## Large collections
 
 {paragraphs}
 

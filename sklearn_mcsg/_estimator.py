@@ -143,6 +143,11 @@ def with_similarity(estimator: Any) -> Any:
     return similarity if before is None else Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], similarity)])
 
 
+def similarity_of(last: Any, groups: Groups) -> Any:
+    """A fitted last step as a similarity of groups: that of an embedding keeps the embeddings of the groups."""
+    return last.as_similarity(groups) if hasattr(last, "as_similarity") else last
+
+
 def split_pipeline(estimator: Any) -> tuple[Any, Any]:
     """The steps of a pipeline before the last one, or None, and the last step."""
     if not isinstance(estimator, Pipeline):

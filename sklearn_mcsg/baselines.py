@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired_cosine_distances
 
+from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.engine.parallel import progress, run
@@ -80,15 +80,14 @@ class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Cosines of all pairs."""
-        compare = cosine_similarity if output == "similarity" else cosine_distances
-        return compare(left, None if right is left else right)
+        one = unit_length(left)
+        return compare_units(one, one if right is left else unit_length(right), output)
 
     def compare_rows(
         self, learnt: np.ndarray | None, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
     ) -> np.ndarray:
         """Cosines of pairs of the same row."""
-        distances = paired_cosine_distances(left, right)
-        return 1 - distances if output == "similarity" else distances
+        return compare_unit_rows(unit_length(left), unit_length(right), output)
 
 
 class SIF(MeanVector):

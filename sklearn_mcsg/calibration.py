@@ -102,7 +102,13 @@ class NullDistribution:
 class CalibrationMixin:
     """Thresholds for a similarity of groups: p-values against random pairs."""
 
-    def calibrate(self: Any, X: GroupsLike | None = None, *, n_pairs: int = 20_000) -> Any:
+    def calibrate(
+        self: Any,
+        X: GroupsLike | None = None,
+        *,
+        n_pairs: int = 20_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Any:
         """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
 
         Parameters
@@ -112,6 +118,8 @@ class CalibrationMixin:
             test: p-values calibrated on another domain are too small.
         n_pairs : int, default=20_000
             Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines the pairs; ``None`` means the estimator's own `random_state`.
 
         Returns
         -------
@@ -139,9 +147,11 @@ class CalibrationMixin:
         def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return self._distances_of_rows(learnt, groups[left], groups[right])
 
-        random_state = check_random_state(getattr(self, "random_state", None))
+        random_state = getattr(self, "random_state", None) if random_state is None else random_state
         power = self.null_power(self.output)
-        null = null_distribution(compare, self.sizes(groups), n_pairs, random_state, self.output, power)
+        null = null_distribution(
+            compare, self.sizes(groups), n_pairs, check_random_state(random_state), self.output, power
+        )
         self._fitted = replace(self._fitted, null=null)
         return self
 
@@ -163,6 +173,28 @@ class CalibrationMixin:
         size = pair_size(self.sizes(left), self.sizes(right))
         return null.p_value(size, self._distances_of_rows(learnt, left, right))
 
+    @property
+    def n_random_pairs(self: Any) -> int:
+        """Number of random pairs that a pair is compared with, once calibrated."""
+        return self._calibrated().window
+
+    def p_value_of_fitted(self: Any, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """P-values of pairs of fitted groups whose distances are known.
+
+        Parameters
+        ----------
+        left, right : ndarrays of int of shape (n_pairs,)
+            Indices of the groups of each pair.
+        distances : ndarray of shape (n_pairs,)
+            Their distances.
+
+        Returns
+        -------
+        p : ndarray of shape (n_pairs,)
+        """
+        size = self._fitted_sizes()
+        return self._calibrated().p_value(pair_size(size[left], size[right]), distances)
+
     def similar(self: Any, X: GroupsLike, Y: GroupsLike, *, level: float = 0.01) -> np.ndarray:
         """Whether the p-value of each pair is at most `level`, row by row.
 
@@ -178,7 +210,7 @@ class CalibrationMixin:
         similar : ndarray of shape (n_groups,) of bool
         """
         check_share(level, "level")
-        p, window = self.p_value(X, Y), self._calibrated().window
+        p, window = self.p_value(X, Y), self.n_random_pairs
         if level * (1 + window) < 1:
             raise ValueError(
                 f"level={level} is below the smallest p-value that {window} random pairs can give: call calibrate "
@@ -207,9 +239,11 @@ class CalibrationMixin:
         limits : callable
             Returns the limits for a slice of rows of the matrix of all pairs.
         """
-        null = self._calibrated()
-        size = self.sizes(self._fitted_groups(self._learnt_for(self.output), self.output))
+        null, size = self._calibrated(), self._fitted_sizes()
         return lambda rows: null.threshold(pair_size(size[rows, None], size), level)
+
+    def _fitted_sizes(self: Any) -> np.ndarray:
+        return self.sizes(self._fitted_groups(self._learnt_for(self.output), self.output))
 
     def _distances_of_rows(self: Any, learnt: Any, left: Any, right: Any) -> np.ndarray:
         values = self.compare_rows(learnt, left, right, self.output, np.dtype(np.float64))

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._sklearn import StrOptions
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.groups import Groups, GroupsLike
@@ -73,13 +73,47 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
         self : EmbeddedGroups
         """
         self._validate_params()
-        embedding = clone(self.embedding).fit(X)
+        return self.keep(clone(self.embedding).fit(X), X)
+
+    def keep(self, embedding: Any, X: GroupsLike) -> Self:
+        """Keep the embeddings of groups under an embedding that is already fitted.
+
+        Parameters
+        ----------
+        embedding : GroupEmbedding
+            The fitted embedding.
+        X : groups
+            The groups.
+
+        Returns
+        -------
+        self : EmbeddedGroups
+        """
         previous, self.embedding_ = getattr(self, "embedding_", None), embedding
         try:
             return super().fit(X)
         except Exception:
             self.embedding_ = previous
             raise
+
+    def vector_contributions(self, groups: Groups, fitted: np.ndarray) -> list[np.ndarray]:
+        """How much each vector contributes to the cosines of some fitted groups with each other.
+
+        Parameters
+        ----------
+        groups : Groups
+            The groups, with their vectors.
+        fitted : ndarray of int
+            Their indices among the fitted groups.
+
+        Returns
+        -------
+        contributions : list of ndarrays of shape (n_groups, n_vectors)
+            One array per group, with one row per group it is compared with, which sums to the cosine.
+        """
+        others = self._fitted.summaries[fitted].astype(np.float64)
+        parts = (self.embedding_.parts(groups[i : i + 1]) for i in range(len(groups)))
+        return [others @ (part / (np.linalg.norm(part.sum(axis=0)) or 1)).T for part in parts]
 
     def start(self, output: str | None = None) -> Any:
         """The fitted embedding."""
@@ -88,7 +122,7 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
 
     def summarize(self, learnt: Any, groups: Groups) -> np.ndarray:
         """Embeddings of the groups, at unit length."""
-        return normalize(learnt.transform(groups), copy=False)
+        return unit_length(learnt.transform(groups))
 
     def compare(
         self,
@@ -100,20 +134,13 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Cosines of all pairs."""
-        cosines = np.clip(left @ right.T, -1, 1).astype(dtype, copy=False)
-        if output == "similarity":
-            return cosines
-        distances = np.subtract(1, cosines, out=cosines)
-        if right is left:
-            np.fill_diagonal(distances, 0)
-        return distances
+        return compare_units(left, right, output).astype(dtype, copy=False)
 
     def compare_rows(
         self, learnt: Any, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
     ) -> np.ndarray:
         """Cosines of pairs of the same row."""
-        cosines = np.clip((left * right).sum(axis=1), -1, 1).astype(dtype, copy=False)
-        return cosines if output == "similarity" else 1 - cosines
+        return compare_unit_rows(left, right, output).astype(dtype, copy=False)
 
     def stored_state(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""

@@ -19,12 +19,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, paired_cosine_distances
-from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._coordinates import LEAST_EIGENVALUE, Coordinates, Landmarks, Moments, group_batches
+from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._estimator import GroupsEstimator
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg._validation import check_same_length, validate_group
@@ -40,6 +39,8 @@ from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupEmbedding"]
+
+_ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
 
 
 @register
@@ -246,9 +247,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         -------
         matrix : ndarray of shape (n_groups_X, n_groups_Y)
         """
-        left, right, output = self._embed_both(X, Y, output)
-        compare = cosine_similarity if output == "similarity" else cosine_distances
-        return compare(left, None if Y is None else right)
+        return compare_units(*self._embed_both(X, Y, output))
 
     def paired(self, X: GroupsLike, Y: GroupsLike, *, output: str | None = None) -> np.ndarray:
         """Compare groups row by row by the cosine of their embeddings.
@@ -264,9 +263,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         -------
         values : ndarray of shape (n_groups,)
         """
-        left, right, output = self._embed_both(X, Y, output, paired=True)
-        distances = paired_cosine_distances(left, right)
-        return 1 - distances if output == "similarity" else distances
+        return compare_unit_rows(*self._embed_both(X, Y, output, paired=True))
 
     @property
     def higher_is_nearer(self) -> bool:
@@ -293,20 +290,41 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
             Its `matrix` sums to the cosine of the embeddings.
         """
         check_is_fitted(self, "components_")
-        if not isinstance(self._space, Coordinates):
-            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
-        left, right = (self._space.shares(group, self.mean_) @ self._projection() for group in pair)
+        left, right = map(self.parts, pair)
         return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
 
-    def as_similarity(self) -> EmbeddedGroups:
+    def parts(self, group: Groups) -> np.ndarray:
+        """Part of each vector of one group in the group's embedding.
+
+        Parameters
+        ----------
+        group : Groups of length 1
+            The group.
+
+        Returns
+        -------
+        parts : ndarray of shape (n_vectors, `n_components_`)
+            They sum to the embedding, before it is scaled to unit length.
+        """
+        if not isinstance(self._space, Coordinates):
+            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
+        return self._space.shares(group, self.mean_) @ self._projection()
+
+    def as_similarity(self, X: GroupsLike | None = None) -> EmbeddedGroups:
         """The similarity that keeps the embeddings of its fitted groups, which `GroupNeighbors` uses.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups whose embeddings it keeps, under this embedding as it was fitted; ``None`` leaves it unfitted.
 
         Returns
         -------
         similarity : EmbeddedGroups
         """
-        return EmbeddedGroups(clone(self))
+        similarity = EmbeddedGroups(clone(self))
+        return similarity if X is None else similarity.keep(self, X)
 
     def stored_state(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""
@@ -372,7 +390,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """Embeddings of validated groups."""
         result = np.empty((len(groups), self.n_components_), groups.output_dtype)
         for batch, rows in self._over_batches(_embed_batch, groups, self._space, self.mean_, self._projection()):
-            result[batch] = normalize(rows, copy=False) if self.normalize else rows
+            result[batch] = unit_length(rows, _ROUNDING) if self.normalize else rows
         return result
 
     def _over_batches(
@@ -388,17 +406,21 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
 
     def _embed_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
-    ) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Embeddings of both sides; everything is validated before anything is computed."""
+    ) -> tuple[np.ndarray, np.ndarray, str]:
+        """Embeddings of both sides at unit length, and the output; without `Y`, both sides are one object.
+
+        Everything is validated before anything is computed.
+        """
         check_is_fitted(self, "components_")
         output = choose_output("distance" if output is None else output, EmbeddedGroups.outputs).name
         left = self._check_fitted_groups(X)
         if Y is None:
-            return self._embed(left), None, output
+            embedded = unit_length(self._embed(left), _ROUNDING)
+            return embedded, embedded, output
         right = self._check_fitted_groups(Y, "Y")
         if paired:
             check_same_length(left, right)
-        return self._embed(left), self._embed(right), output
+        return unit_length(self._embed(left), _ROUNDING), unit_length(self._embed(right), _ROUNDING), output
 
 
 def _call(

@@ -26,7 +26,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "contributions", "explain_groups", "explain_texts"]
+__all__ = ["Explanation", "contributions", "explain_groups", "explain_texts", "relative_contributions"]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
@@ -325,6 +325,40 @@ def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = No
                 gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), group.row_weights)
             parts.append(gain.sum(axis=2) if gain.ndim == 3 else gain)
         yield np.concatenate(parts)
+
+
+def relative_contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> list[np.ndarray]:
+    """`Explanation.relative` of all pairs of groups.
+
+    Parameters
+    ----------
+    learnt : Learnt
+        State of the similarity, from `ModelComparisonSimilarity.learnt`.
+    groups : Groups
+        The groups.
+    prepared : Prepared, default=None
+        The same groups, if they have been prepared already.
+
+    Returns
+    -------
+    contributions : list of ndarrays of shape (n_groups, n_vectors)
+        For each group, the contributions of its vectors, with one row per group it is compared with.
+    """
+    gains = list(contributions(learnt, groups, prepared))
+    weights = groups.split(groups.row_weights)
+    total = np.array([gain.sum(axis=1) for gain in gains])
+    weight = np.array([w.sum() for w in weights])
+    weight = weight[:, None] + weight
+    average = (total + total.T) / np.where(weight > 0, weight, 1)
+    largest = largest_of_pairs(gains)
+    apart = (gain - np.outer(average[i], weights[i]) for i, gain in enumerate(gains))
+    return [np.where(np.abs(v) > NO_DIFFERENCE * largest[i][:, None], v, 0) for i, v in enumerate(apart)]
+
+
+def largest_of_pairs(values: list[np.ndarray]) -> np.ndarray:
+    """The largest absolute contribution in each pair of groups, on either side."""
+    one_way = np.array([np.abs(value).max(axis=1, initial=0) for value in values])
+    return np.maximum(one_way, one_way.T)
 
 
 # The parts of a similarity ------------------------------------------------------------------------------------------

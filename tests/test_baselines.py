@@ -111,6 +111,15 @@ def test_errors(baseline, make_groups):
         baseline.fit([np.ones((2, 3)), np.ones((0, 3))])
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_cosines_do_not_depend_on_the_scale(scale, make_groups):
+    groups = make_groups()
+    scaled = Groups(scale * groups.vectors, groups.offsets)
+    for model in (MeanVector("similarity"), MeanVector("distance")):
+        assert_allclose(model.pairwise(scaled), model.pairwise(groups), atol=1e-12)
+        assert_allclose(model.paired(scaled, groups), model.paired(groups, groups), atol=1e-12)
+
+
 def test_what_must_be_fitted():
     X = np.random.default_rng(0).normal(size=(4, 3, 2))
     assert MeanVector().pairwise(X).shape == (4, 4)

@@ -23,7 +23,7 @@ DRAWING = """
     engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
     explanation pair_explanation calibration
     _estimator base
-    baselines similarity
+    _cosine baselines similarity
     embedded _coordinates embedding
     pairs neighbors duplicates _merging clustering
     text.tokens text.files text.tables text.vectorizer text.recipes text.summaries text.indexes text

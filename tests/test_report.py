@@ -24,6 +24,7 @@ from sklearn_mcsg import (
     VonMisesFisher,
     __version__,
     explain_texts,
+    make_text_embedding,
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
@@ -161,6 +162,32 @@ def test_output(output):
     assert_allclose(unpacked(data["distances"], "<f4"), expected, rtol=1e-5, atol=1e-6)
     assert data["output"].startswith(used)
     assert pipeline[-1].output == output
+
+
+@pytest.mark.parametrize("params", [{}, {"whiten": 0.0, "prior_strength": 0.0, "normalize": False}])
+def test_an_embedding_is_compared_by_cosines_and_explained_by_words(params):
+    texts = corpus(20)
+    pipeline = make_text_embedding(vectors=word_vectors(), random_state=0, **params).fit(texts)
+    groups = pipeline[:-1].transform(texts)
+    clustering = ModelComparisonClustering(n_clusters=3).fit(groups)
+    page = cluster_report(texts, pipeline, clustering)
+    data = Page(page).data
+    left, right = np.triu_indices(20, 1)
+    expected = pipeline[-1].pairwise(groups)[left, right]
+    assert_allclose(unpacked(data["distances"], "<f4"), expected, rtol=1e-6, atol=1e-7)
+    rank = np.searchsorted(np.sort(expected), expected * (1 + 1e-9), side="right")
+    assert_allclose(unpacked(data["chance"], "<u2") / data["whole"], (1 + rank) / (1 + len(expected)), rtol=1e-9)
+    tones = tones_of(data)
+    for i, j in [(0, 3), (0, 1), (7, 19)]:
+        explanation = explain_texts(pipeline, texts[i], texts[j])
+        parts = explanation.matrix.sum(axis=1), explanation.matrix.sum(axis=0)
+        largest = max(np.abs(part).max() for part in parts)
+        for k, other, labels, part in zip((i, j), (j, i), explanation.labels, parts, strict=True):
+            distinct = list(dict.fromkeys(labels))
+            shown = tones[k][[distinct.index(label) for label in labels], other]
+            assert_allclose(shown, part / largest, atol=0.51 / data["levels"])
+    assert "contribution to the cosine" in page
+    assert "relative to the average word" not in page
 
 
 def test_clusters():

@@ -13,11 +13,8 @@ from zlib import compress
 import numpy as np
 from scipy.spatial.distance import squareform
 
-from sklearn_mcsg.calibration import null_distribution, pair_size
 from sklearn_mcsg.clustering import ModelComparisonClustering
-from sklearn_mcsg.engine.learnt import Learnt
-from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.explanation import NO_DIFFERENCE, contributions
+from sklearn_mcsg.explanation import largest_of_pairs
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report.layout import map_of
 from sklearn_mcsg.text import ClusterSummary
@@ -88,12 +85,11 @@ def shown_clusters(summaries: list[ClusterSummary], shown: np.ndarray) -> dict[s
     return {"clusters": clusters, "clusterOf": cluster_of}
 
 
-def shown_pairs(learnt: Learnt, shown: np.ndarray, random_state: np.random.RandomState) -> dict[str, Any]:
+def shown_pairs(similarity: Any, shown: np.ndarray, random_state: np.random.RandomState) -> dict[str, Any]:
     """Distances of all pairs of shown texts with their p-values, and the map."""
-    prepared = learnt.fitted(learnt.output)
-    some = prepared[shown]
-    distances = learnt.comparison.all_pairs(some, None, learnt.output)
-    chance, whole = _chance(learnt, prepared, some, distances, random_state)
+    distances = similarity.compare_fitted(shown, shown).astype(np.float64)
+    distances = 0.5 * (distances + distances.T)
+    chance, whole = _chance(similarity, shown, distances, random_state)
     return {
         "distances": pack(squareform(distances, checks=False).astype("<f4")),
         "chance": pack(chance.astype("<u2")),
@@ -103,57 +99,37 @@ def shown_pairs(learnt: Learnt, shown: np.ndarray, random_state: np.random.Rando
 
 
 def _chance(
-    learnt: Learnt, every: Prepared, some: Prepared, distances: np.ndarray, random_state: np.random.RandomState
+    similarity: Any, shown: np.ndarray, distances: np.ndarray, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, int]:
     """P-values of all pairs as numerators and one denominator; empty and 0 if there are few random pairs."""
-    n = len(every)
-    if n * (n - 1) // 2 < _FEW_PAIRS or len(some) == 1:
+    n = similarity.n_groups_
+    if n * (n - 1) // 2 < _FEW_PAIRS or len(shown) == 1:
         return np.empty(0), 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        null = null_distribution(
-            lambda left, right: learnt.comparison.row_by_row(every[left], every[right], learnt.output),
-            every.n,
-            _N_PAIRS,
-            random_state,
-            learnt.output.name,
-            learnt.output.null_power,
-        )
-    left, right = np.triu_indices(len(some), 1)
-    p = null.p_value(pair_size(some.n[left], some.n[right]), distances[left, right])
-    return np.rint(p * (1 + null.window)), 1 + null.window
+        whole = 1 + similarity.calibrate(n_pairs=_N_PAIRS, random_state=random_state).n_random_pairs
+    left, right = np.triu_indices(len(shown), 1)
+    p = similarity.p_value_of_fitted(shown[left], shown[right], distances[left, right])
+    return np.rint(p * whole), whole
 
 
-def word_tones(learnt: Learnt, groups: Groups, shown: np.ndarray, words: list[list[str]]) -> np.ndarray:
-    """Relative contributions of the words of each shown text to its pair with every other, in levels.
+def word_tones(similarity: Any, groups: Groups, shown: np.ndarray, words: list[list[str]]) -> np.ndarray:
+    """Contributions of the words of each shown text to its pair with every other, in levels.
 
-    They are `Explanation.relative`, scaled so that the largest in a pair is `LEVELS`. They are ordered by text, then by
-    distinct word of the text, then by the other text of the pair.
+    They are scaled so that the largest in a pair is `LEVELS`, and ordered by text, then by distinct word of the text,
+    then by the other text of the pair.
     """
-    gains = list(contributions(learnt, groups, learnt.fitted(learnt.output)[shown]))
-    weights = groups.split(groups.row_weights)
-    total = np.array([gain.sum(axis=1) for gain in gains])
-    weight = np.array([w.sum() for w in weights])
-    weight = weight[:, None] + weight
-    average = (total + total.T) / np.where(weight > 0, weight, 1)
-    relative = [gain - np.outer(average[i], weights[i]) for i, gain in enumerate(gains)]
-    least = NO_DIFFERENCE * _largest(gains)
-    largest = _largest(relative)
-    largest = np.where(largest > least, largest, np.inf)
+    contributions = similarity.vector_contributions(groups, shown)
+    largest = largest_of_pairs(contributions)
+    largest = np.where(largest > 0, largest, np.inf)
     levels = []
     for i, known in enumerate(words):
         first: dict[str, int] = {}
         for k, word in enumerate(known):
             first.setdefault(word, k)
-        tones = relative[i][:, list(first.values())] / largest[i][:, None]
+        tones = contributions[i][:, list(first.values())] / largest[i][:, None]
         levels.append(np.rint(LEVELS * tones).astype(np.int8).T.ravel())
     return np.concatenate(levels)
-
-
-def _largest(values: list[np.ndarray]) -> np.ndarray:
-    """The largest absolute value of each pair of texts."""
-    one_way = np.array([np.abs(value).max(axis=1, initial=0) for value in values])
-    return np.maximum(one_way, one_way.T)
 
 
 def shown_tree(

@@ -7,7 +7,7 @@ import platform
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from copy import copy
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -23,8 +23,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._estimator import similarity_of
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.clustering import ModelComparisonClustering
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report import content
@@ -35,6 +37,12 @@ __all__ = ["cluster_report"]
 
 _TONES = 5_000_000  # largest number of pairs of a word and a text, which make up most of the page
 _TYPICAL = 3  # texts of each cluster that are always shown
+_MEANING = {  # for a comparison of models, and for an embedding
+    False: "Two texts are similar if one model fits the vectors of both about as well as two separate models do. The "
+    "colour of a word shows its contribution to this comparison, relative to the average word of the two texts.",
+    True: "The model of a text makes it a point, and two texts are similar if their points lie in the same direction "
+    "from the centre of the corpus. The colour of a word shows its contribution to the cosine of the two directions.",
+}
 
 
 def cluster_report(
@@ -53,15 +61,16 @@ def cluster_report(
     """Make a report of clusters of texts, as one HTML page that needs no network.
 
     It has a map of the texts, the clusters with their words and most typical texts, the tree of merges, the evidence
-    for each number of clusters, and for any two texts the words that are evidence for and against one shared model.
+    for each number of clusters, and for any two texts the words that make them similar or different.
 
     Parameters
     ----------
     texts : list of str
         The texts.
     pipeline : Pipeline
-        An `EmbeddingVectorizer` and a `ModelComparisonSimilarity`, fitted to the texts, as `make_text_similarity`
-        builds it. Distances on the page are those of its output, or ``"distance"`` in place of ``"similarity"``.
+        An `EmbeddingVectorizer` and a `ModelComparisonSimilarity` or a `GroupEmbedding`, fitted to the texts, as
+        `make_text_similarity` and `make_text_embedding` build it. Distances on the page are those of its output, or
+        ``"distance"`` in place of ``"similarity"``.
     clustering : ModelComparisonClustering
         Fitted to ``pipeline[:-1].transform(texts)``.
     title : str, default="Clusters of texts"
@@ -113,24 +122,29 @@ def cluster_report(
     check_consistent_length(texts, groups)
     if summaries is None:
         summaries = summarize_clusters(pipeline, texts, labels, groups=groups)
-    learnt = pipeline[-1].learnt()
-    if learnt.output.higher_is_nearer:
-        learnt = replace(learnt, output=OUTPUTS["distance"])
+    similarity = copy(similarity_of(pipeline[-1], groups))
+    if similarity.higher_is_nearer:
+        similarity.set_params(output="distance")
     words = [part.tolist() for part in groups.split(groups.labels)]
     shown = _choose(summaries, [len(set(text)) for text in words], max_texts, rng)
     shown_words = [words[i] for i in shown]
     data = {
-        "output": learnt.output.label,
+        "output": OUTPUTS[similarity.output].label,
         **content.shown_texts([texts[i] for i in shown], shown_words, pipeline[0]),
         **content.shown_clusters(summaries, shown),
-        **content.shown_pairs(learnt, shown, rng),
-        "tones": content.pack(content.word_tones(learnt, groups[shown], shown, shown_words)),
+        **content.shown_pairs(similarity, shown, rng),
+        "tones": content.pack(content.word_tones(similarity, groups[shown], shown, shown_words)),
         "levels": content.LEVELS,
         "tree": content.shown_tree(clustering, summaries, labels, shown),
         "evidence": content.shown_evidence(clustering.evidence_, len(summaries)),
     }
-    foot = _foot(pipeline, clustering, settings or {})
-    return _page(data, {"title": _safe(title), "facts": _facts(clustering, len(summaries), len(shown)), "foot": foot})
+    fields = {
+        "title": _safe(title),
+        "facts": _facts(clustering, len(summaries), len(shown)),
+        "meaning": _MEANING[isinstance(pipeline[-1], GroupEmbedding)],
+        "foot": _foot(pipeline, clustering, settings or {}),
+    }
+    return _page(data, fields)
 
 
 # Input --------------------------------------------------------------------------------------------------------------
@@ -148,16 +162,17 @@ def _check_texts(texts: Any) -> list[str]:
 
 def _check_fitted(texts: list[str], pipeline: Any, clustering: Any) -> None:
     parts = list(pipeline) if isinstance(pipeline, Pipeline) else []
-    if len(parts) != 2 or not hasattr(parts[0], "known_words") or not isinstance(parts[1], ModelComparisonSimilarity):
+    kinds = ModelComparisonSimilarity, GroupEmbedding
+    if len(parts) != 2 or not hasattr(parts[0], "known_words") or not isinstance(parts[1], kinds):
         raise TypeError(
-            "cluster_report needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity, as "
-            "make_text_similarity builds it."
+            "cluster_report needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity or a "
+            "GroupEmbedding, as make_text_similarity and make_text_embedding build it."
         )
     if not isinstance(clustering, ModelComparisonClustering):
         raise TypeError(f"cluster_report needs a ModelComparisonClustering, got {type(clustering).__name__}.")
     for name, part in (("pipeline", parts[1]), ("clustering", clustering)):
-        check_is_fitted(part, "n_groups_")
-        if part.n_groups_ != len(texts):
+        check_is_fitted(part, "n_features_in_")
+        if getattr(part, "n_groups_", len(texts)) != len(texts):  # an embedding keeps no groups
             raise ValueError(
                 f"The {name} was fitted to {part.n_groups_} texts, but there are {len(texts)}: fit it to these texts."
             )

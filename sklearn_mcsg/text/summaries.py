@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_mcsg._estimator import similarity_of
 from sklearn_mcsg.groups import Groups
 
 __all__ = ["ClusterSummary", "summarize_clusters"]
@@ -46,7 +47,8 @@ def summarize_clusters(
     Parameters
     ----------
     pipeline : Pipeline
-        An `EmbeddingVectorizer` and a similarity, fitted, as `make_text_similarity` builds it.
+        An `EmbeddingVectorizer` and a similarity or a `GroupEmbedding`, fitted, as `make_text_similarity` and
+        `make_text_embedding` build it.
     texts : list of str of length n_texts
         The texts.
     labels : array-like of shape (n_texts,)
@@ -82,13 +84,12 @@ def summarize_clusters(
     """
     labels = np.asarray(labels)
     check_consistent_length(texts, labels)
-    similarity = pipeline[-1]
-    if groups is None:
-        groups = pipeline[:-1].transform(texts)
-        compare = partial(_compare_groups, similarity, groups)
-    else:
-        check_consistent_length(texts, groups)
-        compare = similarity.compare_fitted
+    known = groups is not None
+    groups = pipeline[:-1].transform(texts) if groups is None else groups
+    check_consistent_length(texts, groups)
+    similarity = similarity_of(pipeline[-1], groups)
+    known = known or similarity is not pipeline[-1]
+    compare = similarity.compare_fitted if known else partial(_compare_groups, similarity, groups)
     every: Any = groups.labels
     if every is None:
         raise TypeError("summarize_clusters needs groups with labels, as EmbeddingVectorizer makes them.")

@@ -124,7 +124,7 @@ const textButton = (i, action = () => choose(i)) => {
 const coloured = (i, word, j, text) => {
   const value = tone(i, word, j), strength = Math.abs(value);
   if (!value) return text;
-  const title = `${value > 0 ? "for" : "against"} one model, ${strength.toFixed(1)} times the strongest word`;
+  const title = `makes them ${value > 0 ? "similar" : "different"}, ${strength.toFixed(1)} times the strongest word`;
   const span = html("span", { class: `word ${value > 0 ? "for" : "against"}`, title }, text);
   span.style.setProperty("--tone", strength);
   return span;
