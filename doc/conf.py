@@ -23,10 +23,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "matplotlib.sphinxext.plot_directive",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "examples"]
+exclude_patterns = ["_build", "_templates", "examples", "figures"]
 autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "autolink"
@@ -43,6 +44,10 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
 }
+
+plot_basedir = "figures"
+plot_formats = ["svg"]
+plot_html_show_formats = plot_html_show_source_link = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_mcsg {release}"

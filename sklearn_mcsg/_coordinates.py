@@ -21,7 +21,7 @@ from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
 
 LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
-_BLOCK_BYTES = 2**25  # of coordinates at a time
+_BATCH_BYTES = 2**25  # of coordinates at a time, temporary arrays included
 
 
 @register
@@ -50,7 +50,7 @@ class Coordinates:
         """Fit the corpus model in one pass over the groups, in bounded memory."""
         start = Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
         parts = []
-        for batch in group_batches(groups):
+        for batch in group_batches(groups, likelihood.n_parameters(groups.n_features)):
             statistics = start.statistics(groups[batch], batch.start)
             if statistics.n.any():
                 parts.append(likelihood.pseudo_group(statistics, float(statistics.n.sum())))
@@ -58,6 +58,11 @@ class Coordinates:
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
         whole = type(parts[0]).concatenate(parts)
         return cls(start.completed(whole, prior_strength), likelihood.pseudo_group(whole, 1.0), spread)
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of coordinates: one for each parameter of the model."""
+        return self.comparison.likelihood.n_parameters(self.corpus.n_features)
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
         """Coordinates of groups; errors number groups from `first` on."""
@@ -119,6 +124,11 @@ class Landmarks:
         kept = values > max(LEAST_EIGENVALUE * values[-1], 0)
         return cls(similarity, centre, 0.5 * vectors[:, kept][:, ::-1] / np.sqrt(values[kept][::-1]))
 
+    @property
+    def n_coordinates(self) -> int:
+        """Number of distances that the coordinates are computed from."""
+        return len(self.centre)
+
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
         """Coordinates of groups."""
         distances = self.similarity.compare_with_fitted(self.similarity.validate(groups))
@@ -147,7 +157,6 @@ class Moments:
         return Moments(n, self.mean + delta * (other.n / n), scatter)
 
 
-def group_batches(groups: Groups, n_coordinates: int | None = None) -> Iterator[slice]:
-    """Runs of groups whose coordinates fit into the working memory, a few times over."""
-    width = 2 * groups.n_features if n_coordinates is None else n_coordinates
-    return gen_batches(len(groups), count_within(32 * width, _BLOCK_BYTES))
+def group_batches(groups: Groups, n_coordinates: int) -> Iterator[slice]:
+    """Batches of groups whose coordinates fit into the working memory, a few times over."""
+    return gen_batches(len(groups), count_within(32 * n_coordinates, _BATCH_BYTES))

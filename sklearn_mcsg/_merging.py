@@ -111,8 +111,11 @@ class MergingClusters(Clusters):
         self.value, self.partner, self.nodes = np.empty(n), np.empty(n, dtype=int), np.arange(n)
         left = comparison.prepare(statistics, _SIMILARITY)
         for batch in gen_batches(n, count_within(8 * n, _CHUNK_BYTES)):
-            rows = comparison.all_pairs(left[batch], self.prepared, _SIMILARITY, fitter=self.fitter)
-            self._choose(np.arange(n)[batch], rows)
+            # no name for the rows: it would keep them while the next ones are computed
+            self._choose(
+                np.arange(n)[batch],
+                comparison.all_pairs(left[batch], self.prepared, _SIMILARITY, fitter=self.fitter),
+            )
 
     def most_similar(self) -> tuple[int, int]:
         """The slots of the two most similar clusters, the first pair among ties."""

@@ -397,7 +397,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self, function: Callable, groups: Groups, space: Coordinates | Landmarks, *further: np.ndarray
     ) -> Iterator[tuple[slice, Any]]:
         """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
-        batches = list(group_batches(groups))
+        batches = list(group_batches(groups, space.n_coordinates))
         tasks = ((function, space, groups[batch], batch, *further) for batch in batches)
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
             for batch, result in run(_call, tasks, len(batches), self.n_jobs):

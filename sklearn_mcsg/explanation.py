@@ -30,7 +30,7 @@ __all__ = ["Explanation", "contributions", "explain_groups", "explain_texts", "r
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
-_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange, distinct for colour-blind readers
+FOR, AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange, distinct for colour-blind readers
 _SIMILARITY = OUTPUTS["similarity"]
 
 
@@ -147,7 +147,7 @@ class Explanation:
         places = np.arange(len(left)), np.arange(len(right)) + len(left) + 1
         ax = _new_axes(len(left) + len(right)) if ax is None else ax
         for name, place, order, values in zip(_NAMES, places, (left, right), self.vectors, strict=True):
-            colours = [np.divide(_FOR if value > 0 else _AGAINST, 255) for value in values[order]]
+            colours = [np.divide(FOR if value > 0 else AGAINST, 255) for value in values[order]]
             ax.barh(place, values[order], color=colours)
             if len(place):
                 ax.text(1.02, place.mean(), name, transform=ax.get_yaxis_transform(), va="center", weight="bold")
@@ -175,10 +175,12 @@ class Explanation:
         largest = max(np.abs(r).max(initial=0) for r in self.relative) or 1
         lines = []
         for name, labels, values, relative in zip(_NAMES, self.labels, self.vectors, self.relative, strict=True):
-            words = map(_word, labels, values, relative / largest)
+            words = map(coloured_word, labels, values, relative / largest)
             lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{' '.join(words) or '(no vectors)'}</p>")
         head = f"<p>{': '.join(self._headlines())}</p>"
-        signs = (f"<span style='{_ground(tone)}'>{text}</span>" for tone, text in ((0.8, "for"), (-0.8, "against")))
+        signs = (
+            f"<span style='{coloured_ground(tone)}'>{text}</span>" for tone, text in ((0.8, "for"), (-0.8, "against"))
+        )
         foot = f"<p><small>Compared with the average vector: {' and '.join(signs)} one shared model.</small></p>"
         return "\n".join(["<div>", head, *lines, foot, "</div>"])
 
@@ -445,13 +447,14 @@ def _own_labels(name: str, group: Groups) -> list[str]:
     return [f"{name}[{i}]" if label is None else str(label) for i, label in enumerate(labels)]
 
 
-def _word(label: str, value: float, tone: float) -> str:
+def coloured_word(label: str, value: float, tone: float) -> str:
     """A word with a background from orange (tone -1) to blue (tone 1)."""
-    return f"<span style='{_ground(tone)}' title='{value:+.2f}'>{escape(label)}</span>"
+    return f"<span style='{coloured_ground(tone)}' title='{value:+.3g}'>{escape(label)}</span>"
 
 
-def _ground(tone: float) -> str:
-    red, green, blue = _FOR if tone > 0 else _AGAINST
+def coloured_ground(tone: float) -> str:
+    """The style of a background from orange (tone -1) to blue (tone 1)."""
+    red, green, blue = FOR if tone > 0 else AGAINST
     return f"background: rgba({red}, {green}, {blue}, {0.45 * abs(tone):.2f}); border-radius: 3px; padding: 1px 3px"
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg.explanation import AGAINST, FOR, coloured_ground, coloured_word
+
 __all__ = ["PairExplanation"]
 
-_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # blue and orange that colour-blind eyes tell apart
+_CELL = "padding: 2px 6px; font-weight: normal; text-align: center; color: inherit; border: none"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +114,7 @@ class PairExplanation:
         if ax is None:
             size = 1.6 + 0.42 * columns, 1.4 + 0.32 * rows
             ax = plt.subplots(figsize=size, layout="constrained")[1]
-        colours: Any = [np.divide(_AGAINST, 255), (1, 1, 1), np.divide(_FOR, 255)]
+        colours: Any = [np.divide(AGAINST, 255), (1, 1, 1), np.divide(FOR, 255)]
         colour_map = LinearSegmentedColormap.from_list("evidence", colours)
         largest = np.abs(self.matrix).max(initial=0) or 1
         image = ax.imshow(self.matrix, cmap=colour_map, vmin=-largest, vmax=largest, aspect="auto")
@@ -124,31 +126,30 @@ class PairExplanation:
         return ax
 
     def to_html(self) -> str:
-        """Render the matrix as a table with coloured cells, with the words of A as rows and of B as columns.
+        """Render both groups as lines of words and, below, all pairs of words as a heat map.
+
+        The colour of a word in a line shows the sum of its pairs. Numbers are shown when the pointer rests on a word.
 
         Returns
         -------
         html : str
             A fragment without scripts or references, readable on light and dark pages.
         """
+        sums = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+        largest = max(np.abs(values).max(initial=0) for values in sums) or 1
+        lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
+        for name, labels, values in zip("AB", self.labels, sums, strict=True):
+            words = " ".join(map(coloured_word, labels, values, values / largest))
+            lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
         largest = np.abs(self.matrix).max(initial=0) or 1
         head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in self.labels[1])
-        rows = [f"<tr><th></th>{head}</tr>"]
+        rows = [f"<tr><th style='{_CELL}'></th>{head}</tr>"]
         for label, values in zip(self.labels[0], self.matrix, strict=True):
             cells = "".join(_cell(value, value / largest) for value in values)
             rows.append(f"<tr><th style='{_CELL}; text-align: right'>{escape(label)}</th>{cells}</tr>")
-        pairs = ", ".join(f"{escape(a)} ~ {escape(b)} {value:+.3f}" for a, b, value in self.strongest())
-        return "\n".join(
-            [
-                "<div>",
-                f"<p>Cosine {self.similarity:.3f}: {pairs}</p>",
-                "<table style='border-collapse: collapse'>",
-                *rows,
-                "</table>",
-                "<p><small>Blue pairs of words increase the cosine, orange pairs reduce it.</small></p>",
-                "</div>",
-            ]
-        )
+        table = f"<table style='border-collapse: collapse; color: inherit'>{''.join(rows)}</table>"
+        foot = "<p><small>Blue pairs of words increase the cosine, orange pairs reduce it.</small></p>"
+        return "\n".join(["<div>", *lines, f"<div style='overflow-x: auto'>{table}</div>", foot, "</div>"])
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -159,11 +160,11 @@ class PairExplanation:
         return "\n".join(lines)
 
 
-_CELL = "padding: 2px 6px; font-weight: normal; text-align: center"
+def _in_html(pair: tuple[str, str, float]) -> str:
+    a, b, value = pair
+    return f"{escape(a)} ~ {escape(b)} {value:+.3f}"
 
 
 def _cell(value: float, tone: float) -> str:
     shown = f"{value:+.2f}" if abs(value) >= 0.005 else ""
-    red, green, blue = _FOR if tone > 0 else _AGAINST
-    ground = f"background: rgba({red}, {green}, {blue}, {0.6 * abs(tone):.2f})"
-    return f"<td style='{_CELL}; {ground}' title='{value:+.4f}'>{shown}</td>"
+    return f"<td style='{_CELL}; {coloured_ground(tone)}' title='{value:+.4f}'>{shown}</td>"

@@ -154,3 +154,20 @@ def test_no_components_after_fitting_some_is_an_error_too():
     model = SIF(n_components=1).fit(X).set_params(n_components=0)
     with pytest.raises(ValueError, match="n_components has changed since fit"):
         model.transform(X)
+
+
+def test_rows_that_are_nearly_equal_keep_their_order_in_single_precision():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1, 50)).astype(np.float32)
+    steps = 1e-4 * np.arange(1, 6, dtype=np.float32)
+    other = x + steps[:, None] * rng.normal(size=50).astype(np.float32)
+    distances = MeanVector("distance").paired(np.repeat(x, 5, axis=0), other)
+    assert distances.dtype == np.float32
+    assert_allclose(distances / distances[0], np.arange(1, 6) ** 2, rtol=0.02)
+
+
+def test_a_mean_of_zero_has_cosine_zero_with_all():
+    X = np.array([[[1.0, 2.0], [-1.0, -2.0]], [[1.0, 0.0], [3.0, 1.0]]])
+    assert_allclose(MeanVector().pairwise(X), [[0, 0], [0, 1]], atol=1e-12)
+    assert_allclose(MeanVector("distance").pairwise(X), [[0, 1], [1, 0]], atol=1e-12)
+    assert_allclose(MeanVector("distance").paired(X[[0, 0, 1]], X[[1, 0, 1]]), [1, 1, 0], atol=1e-12)

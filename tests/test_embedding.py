@@ -175,6 +175,18 @@ def test_a_group_at_the_mean_of_the_corpus_has_no_direction():
     assert_allclose(model.transform([x]), 0, atol=1e-9)
 
 
+def test_wide_coordinates_are_computed_in_bounded_memory():
+    rng = np.random.default_rng(0)
+    groups = Groups(rng.normal(size=(8000, 24)), np.arange(0, 8001, 4))
+    model = GroupEmbedding("full", prior_strength=1.0)
+    tracemalloc.start()
+    result = model.fit_transform(groups)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.shape == (2000, 24 + 24 * 25 // 2)
+    assert peak < result.nbytes + 64 * 2**20, "2000 covariance matrices alone would take 9 MiB, several times over"
+
+
 def test_it_keeps_no_groups_and_streams(make_groups):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(500, 20)).astype(np.float32)
@@ -312,10 +324,13 @@ def test_explanation_escapes_and_draws():
     pytest.importorskip("matplotlib").use("Agg")
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(2, 3)) for _ in range(9)]
-    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(X[0], X[1], labels=[["<b>", "$x$"], ["&", "y"]])
-    assert "<b>" not in explanation.to_html().replace("<b></b>", "")
+    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(X[0], X[1], labels=[["<i>", "$x$"], ["&", "y"]])
+    html = explanation.to_html()
+    assert "<i>" not in html
+    assert html.count("&lt;i&gt;") >= 2, "in the line of words and in the table"
+    assert "</b>&ensp;" in html
     ax = explanation.plot()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["<b>", "$x$"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["<i>", "$x$"]
     ax.figure.canvas.draw()
 
 

@@ -1,4 +1,4 @@
-"""The examples of the gallery run without a warning and draw what they promise."""
+"""The examples of the gallery and the figures of the guide run without a warning and draw what they promise."""
 
 import ast
 import runpy
@@ -8,6 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "doc" / "examples"
 EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+FIGURES = sorted((FOLDER.parent / "figures").glob("*.py"))
 
 pytestmark = pytest.mark.skipif(not EXAMPLES, reason="examples are not part of the installed package")
 
@@ -34,7 +35,7 @@ def pyplot(monkeypatch):
     matplotlib.use(backend)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES + FIGURES, ids=lambda path: path.stem)
 def test_example_runs_and_draws(path, pyplot, tmp_path, monkeypatch):
     modules = imported(path)
     for package in sorted({module.split(".")[0] for module in modules}):

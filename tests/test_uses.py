@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AffinityPropagation, AgglomerativeClustering
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AffinityPropagation, AgglomerativeClustering, KMeans
+from sklearn.linear_model import LogisticRegression
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from sklearn_mcsg import Groups, ModelComparisonSimilarity
+from sklearn_mcsg import LIKELIHOODS, GroupEmbedding, Groups, ModelComparisonSimilarity
 
 
 @pytest.mark.parametrize("output", ["distance", "divergence", "centered"])
@@ -95,6 +96,21 @@ def test_grid_search_over_likelihood_and_criterion_in_a_classifier(planted):
     assert len(search.cv_results_["params"]) == 12
     assert search.best_score_ == 1
     assert_array_equal(search.predict(X), y)
+
+
+def test_the_embedding_in_pipelines_searches_and_clusterers(planted):
+    X, y = planted
+    matrix = GroupEmbedding(prior_strength=0.5).fit(X).pairwise(X)
+    average = AgglomerativeClustering(3, metric="precomputed", linkage="average")
+    assert adjusted_rand_score(y, average.fit_predict(matrix)) == 1
+    assert adjusted_rand_score(y, make_pipeline(GroupEmbedding(), KMeans(3, n_init=3)).fit_predict(X)) == 1
+    grid = {"groupembedding__likelihood": list(LIKELIHOODS), "groupembedding__whiten": [0.0, 0.5]}
+    search = GridSearchCV(make_pipeline(GroupEmbedding(prior_strength=0.5), LogisticRegression()), grid, cv=3)
+    search.set_params(error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 2 * len(LIKELIHOODS)
+    assert search.best_score_ == 1
+    weighted = Groups.from_list(X, weights=[np.full(len(x), 2.0) for x in X])
+    assert_array_equal(search.predict(weighted), y)
 
 
 def test_weights_survive_cross_validation(planted):

@@ -277,7 +277,7 @@ class Unions(ABC, Generic[S]):
     def shape(self) -> tuple[int, int]:
         return len(self.left), len(self.right)
 
-    @lazy
+    @property
     def n(self) -> np.ndarray:
         return self.left.n[:, None] + self.right.n
 
