@@ -447,9 +447,9 @@ def _own_labels(name: str, group: Groups) -> list[str]:
     return [f"{name}[{i}]" if label is None else str(label) for i, label in enumerate(labels)]
 
 
-def coloured_word(label: str, value: float, tone: float) -> str:
+def coloured_word(label: str, value: float, tone: float, digits: int = 2) -> str:
     """A word with a background from orange (tone -1) to blue (tone 1)."""
-    return f"<span style='{coloured_ground(tone)}' title='{value:+.3g}'>{escape(label)}</span>"
+    return f"<span style='{coloured_ground(tone)}' title='{value:+.{digits}f}'>{escape(label)}</span>"
 
 
 def coloured_ground(tone: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -139,7 +140,7 @@ class PairExplanation:
         largest = max(np.abs(values).max(initial=0) for values in sums) or 1
         lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
         for name, labels, values in zip("AB", self.labels, sums, strict=True):
-            words = " ".join(map(coloured_word, labels, values, values / largest))
+            words = " ".join(map(partial(coloured_word, digits=3), labels, values, values / largest))
             lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
         largest = np.abs(self.matrix).max(initial=0) or 1
         head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in self.labels[1])
