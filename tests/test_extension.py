@@ -49,6 +49,7 @@ class Hausdorff(GroupSimilarity):
         self.output = output
 
     def compare(self, learnt, left, right, output, dtype, out=None):
+        left, right = (list(map(np.array, side)) for side in (left, right))  # SciPy 1.11 takes no read-only arrays
         pairs = [[max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) for b in right] for a in left]
         return np.array(pairs, dtype=dtype)
 
