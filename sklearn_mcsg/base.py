@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, cast
 
 import numpy as np
@@ -14,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_out
 from sklearn_mcsg._estimator import Fitted, GroupsEstimator, LearntT, PreparedT, SummariesT, join_summaries
+from sklearn_mcsg._fitted import FittedGroupsMixin, clear_same
 from sklearn_mcsg._validation import check_same_length, check_same_width
 from sklearn_mcsg.calibration import CalibrationMixin
 from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
-from sklearn_mcsg.groups import Groups, GroupsLike, Rows
+from sklearn_mcsg.engine.outputs import choose_output
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupSimilarity"]
@@ -26,6 +26,7 @@ __all__ = ["GroupSimilarity"]
 
 class GroupSimilarity(
     CalibrationMixin,
+    FittedGroupsMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     GroupsEstimator,
@@ -278,7 +279,7 @@ class GroupSimilarity(
             for batch in gen_batches(len(left), count_within(dtype.itemsize * len(right))):
                 chunk = self.compare(learnt, left[batch], right, output, dtype)
                 if Y is None:
-                    _clear_same(chunk, np.arange(batch.start, batch.stop), np.arange(len(right)), output)
+                    clear_same(chunk, np.arange(batch.start, batch.stop), np.arange(len(right)), output)
                 yield chunk if reduce_func is None else reduce_func(chunk, batch.start)
 
         return chunks()
@@ -315,117 +316,6 @@ class GroupSimilarity(
         """
         column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
         return super().get_feature_names_out(None if column_of_groups else input_features)
-
-    # The protocol `ComparesGroups`, and storage -------------------------------------------------------------------
-
-    @property
-    def higher_is_nearer(self) -> bool:
-        """Whether larger values of the chosen output mean more similar groups."""
-        return OUTPUTS[self.output].higher_is_nearer
-
-    def validate(self, X: GroupsLike, name: str = "X") -> Groups:
-        """Turn any accepted input into `Groups` that can be compared, or raise an error.
-
-        Parameters
-        ----------
-        X : groups
-            Groups to compare.
-        name : str, default="X"
-            Name of the input in error messages.
-
-        Returns
-        -------
-        groups : Groups
-        """
-        self._validate_params()
-        return self._check_fitted_groups(X, name) if self._is_fitted else self._check_groups(X, name)
-
-    def compare_with_fitted(self, groups: Groups) -> np.ndarray:
-        """Compare validated groups with all fitted ones.
-
-        Parameters
-        ----------
-        groups : Groups
-            Groups returned by `validate`.
-
-        Returns
-        -------
-        matrix : ndarray of shape (n_groups, `n_groups_`)
-        """
-        learnt, left, right, dtype = self._prepare_with_fitted(groups)
-        return self.compare(learnt, left, right, self.output, dtype)
-
-    def compare_with_candidates(self, groups: Groups, candidates: np.ndarray) -> np.ndarray:
-        """Compare each validated group with its own candidates among the fitted groups.
-
-        Parameters
-        ----------
-        groups : Groups
-            Groups returned by `validate`.
-        candidates : ndarray of int of shape (n_groups, n_candidates)
-            Indices of fitted groups, one row per group.
-
-        Returns
-        -------
-        values : ndarray of shape (n_groups, n_candidates)
-        """
-        learnt, left, right, dtype = self._prepare_with_fitted(groups)
-        rows = np.repeat(np.arange(len(groups)), candidates.shape[1])
-        values = self.compare_rows(learnt, left[rows], right[candidates.ravel()], self.output, dtype)
-        return values.reshape(candidates.shape)
-
-    def compare_fitted(self, rows: Rows, columns: Rows | None = None) -> np.ndarray:
-        """Compare fitted groups with each other.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-            Fitted groups along the rows.
-        columns : slice or ndarray of int, default=None
-            Fitted groups along the columns; ``None`` means all.
-
-        Returns
-        -------
-        matrix : ndarray of shape (n_rows, n_columns)
-        """
-        check_is_fitted(self)
-        learnt = self._learnt_for(self.output)
-        groups = self._fitted_groups(learnt, self.output)
-        right = groups if columns is None else groups[columns]
-        matrix = self.compare(learnt, groups[rows], right, self.output, self._fitted.dtype)
-        every = np.arange(len(groups))
-        return _clear_same(matrix, every[rows], every if columns is None else every[columns], self.output)
-
-    def keep_fitted(self, kept: np.ndarray) -> Self:
-        """Keep only some of the fitted groups, and learn again from them.
-
-        Parameters
-        ----------
-        kept : ndarray of int
-            Indices of the groups to keep.
-
-        Returns
-        -------
-        self : object
-        """
-        check_is_fitted(self)
-        self._check_unchanged()
-        self._set_fitted(self._fitted.summaries[kept], self._fitted.dtype)
-        return self
-
-    def stored_state(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters; empty before `fit`."""
-        if not self._is_fitted:
-            return {}
-        self._check_unchanged()
-        kept = {"summaries": self._fitted.summaries, "dtype": self._fitted.dtype, "null": self._fitted.null}
-        return {**kept, **self._stored_features()}
-
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
-        self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
-        self._fitted = replace(self._fitted, null=state["null"])
-        self._restore_features(state)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -487,10 +377,3 @@ class GroupSimilarity(
             check_same_length(left, right)
         one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
         return learnt, one, other, output, np.result_type(left.output_dtype, right.output_dtype)
-
-
-def _clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:
-    """Set the values of groups compared with themselves exactly, in a part of a symmetric matrix."""
-    if (value := OUTPUTS[output].diagonal) is not None:
-        matrix[rows[:, None] == columns] = value
-    return matrix

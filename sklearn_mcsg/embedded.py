@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._sklearn import StrOptions
 from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.candidates import PointSpace
 from sklearn_mcsg.groups import Groups, GroupsLike
 
 __all__ = ["EmbeddedGroups"]
@@ -141,6 +142,10 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
     ) -> np.ndarray:
         """Cosines of pairs of the same row."""
         return compare_unit_rows(left, right, output).astype(dtype, copy=False)
+
+    def point_space(self) -> PointSpace:
+        """The embeddings themselves: they have unit length, so their distances order groups as cosines do."""
+        return PointSpace(None, directions=False)
 
     def stored_state(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""

@@ -22,13 +22,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._coordinates import LEAST_EIGENVALUE, Coordinates, Landmarks, Moments, group_batches
 from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._estimator import GroupsEstimator
+from sklearn_mcsg._landmarks import Landmarks
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg._validation import check_same_length, validate_group
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.embedded import EmbeddedGroups
+from sklearn_mcsg.engine.coordinates import Axes, Coordinates, Moments, batches
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.explanation import pair_labels
@@ -362,24 +363,18 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
 
     def _set_fitted(self, space: Coordinates | Landmarks, moments: Moments) -> None:
         """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
-        values, vectors = np.linalg.eigh(moments.scatter / (moments.n - 1))
-        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-        rank = max(1, int((values > LEAST_EIGENVALUE * values[0]).sum()))
+        axes = Axes.of(moments)
+        rank = len(axes.variance)
         if self.n_components is not None and self.n_components > rank:
             raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
-        n_components = rank if self.n_components is None else int(self.n_components)
-        vectors = vectors[:, :n_components]
-        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)]
-        self._space, self._moments = space, moments
-        self.mean_ = moments.mean
-        self.components_ = (vectors * np.where(largest < 0, -1, 1)).T
-        self.explained_variance_ = values[:n_components]
-        self.n_components_ = n_components
+        self.n_components_ = rank if self.n_components is None else int(self.n_components)
+        self._space, self._moments, self._axes = space, moments, axes.leading(self.n_components_)
+        self.mean_, self.components_ = self._axes.mean, self._axes.components
+        self.explained_variance_ = self._axes.variance
 
     def _projection(self) -> np.ndarray:
         """From coordinates to components, whitened."""
-        variance = np.where(self.explained_variance_ > 0, self.explained_variance_, 1)
-        return self.components_.T * variance ** (-0.5 * self.whiten)
+        return self._axes.projection(self.whiten)
 
     def _moments_of(self, space: Coordinates | Landmarks, groups: Groups) -> Moments:
         """Moments of the coordinates of groups."""
@@ -397,10 +392,10 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self, function: Callable, groups: Groups, space: Coordinates | Landmarks, *further: np.ndarray
     ) -> Iterator[tuple[slice, Any]]:
         """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
-        batches = list(group_batches(groups, space.n_coordinates))
-        tasks = ((function, space, groups[batch], batch, *further) for batch in batches)
+        every = list(batches(len(groups), space.n_coordinates))
+        tasks = ((function, space, groups[batch], batch, *further) for batch in every)
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
-            for batch, result in run(_call, tasks, len(batches), self.n_jobs):
+            for batch, result in run(_call, tasks, len(every), self.n_jobs):
                 advance(batch.stop - batch.start)
                 yield batch, result
 

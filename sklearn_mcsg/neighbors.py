@@ -1,4 +1,4 @@
-"""Exact nearest neighbours among groups: an index that can grow, shrink and be saved as plain arrays."""
+"""Nearest neighbours among groups: an index that can grow, shrink and be saved as plain arrays."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg import storage
-from sklearn_mcsg._checks import check_number
+from sklearn_mcsg import candidates, storage
+from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._estimator import ComparesGroups, split_pipeline, with_similarity
+from sklearn_mcsg._search import Search, learn_candidates, objects
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
-from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import MmapMode
 
 __all__ = ["GroupNeighbors"]
 
-_CHUNK_BYTES = 2**26  # size of a block of the distance matrix
-
 
 @storage.register
 class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Exact nearest neighbours among groups, by any similarity.
+    """Nearest neighbours among groups, by any similarity.
 
-    The full distance matrix is never held in memory: each block of rows is reduced to its nearest groups.
+    An exact search compares each query with all groups; it never holds the full distance matrix in memory. An
+    approximate search finds candidates among compressed points of the groups, and compares each query with these only.
+    The distances that it returns are exact.
 
     Parameters
     ----------
@@ -44,6 +44,13 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         `output` is the distance; outputs that are higher for nearer groups are negated.
     n_neighbors : int, default=5
         Number of neighbours.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search. ``"auto"`` is exact up to 100,000 groups. Above, it is approximate if the similarity has points
+        (a `GroupEmbedding`, or a `ModelComparisonSimilarity` with output ``"divergence"`` or ``"centered"``) and faiss
+        is installed (``pip install "sklearn-mcsg[large]"``).
+    n_candidates : int, default=None
+        Number of candidates for each query in an approximate search; ``None`` means ten per neighbour, and at least
+        100. More candidates find more of the exact neighbours: see `recall`.
     mode : {"distance", "connectivity"}, default="distance"
         Values in the graph of `transform`: distances, or ones.
     n_jobs : int, default=None
@@ -57,6 +64,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The similarity, fitted to the indexed groups.
     n_samples_fit_ : int
         Number of indexed groups.
+    candidates_ : CandidateIndex or None
+        The compressed points, if searches are approximate. They keep the coordinates of the groups that they were first
+        learnt from; `partial_fit` and `remove` change the similarity only.
 
     Examples
     --------
@@ -73,6 +83,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit", "transform"]), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "mode": [StrOptions({"distance", "connectivity"})],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -83,12 +95,16 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         similarity: ComparesGroups | BaseEstimator | None = None,
         *,
         n_neighbors: int = 5,
+        algorithm: str = "auto",
+        n_candidates: int | None = None,
         mode: str = "distance",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
         self.similarity = similarity
         self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.n_candidates = n_candidates
         self.mode = mode
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -117,7 +133,11 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
         similarity = with_similarity(similarity)
         _check_compares(split_pipeline(similarity)[1])
-        self.similarity_ = clone(similarity).fit(X)
+        if self.algorithm == "approximate" and not candidates.is_available():
+            raise ImportError(candidates.NEEDS_FAISS)
+        fitted = clone(similarity).fit(X)
+        found = learn_candidates(split_pipeline(fitted)[1], self.algorithm, self.verbose)
+        self.similarity_, self.candidates_ = fitted, found
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -138,7 +158,15 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         if not hasattr(self, "similarity_"):
             return self.fit(X)
-        self.comparer().partial_fit(self._groups(X))
+        similarity = self.comparer()
+        groups = self._groups(X)
+        if self.candidates_ is None:
+            similarity.partial_fit(groups)
+            self.candidates_ = learn_candidates(similarity, self.algorithm, self.verbose)
+            return self
+        grown = self.candidates_.with_codes(self.candidates_.encoded(similarity.summaries(similarity.validate(groups))))
+        similarity.partial_fit(groups)
+        self.candidates_ = grown
         return self
 
     def remove(self, indices: ArrayLike) -> Self:
@@ -166,6 +194,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not len(kept):
             raise ValueError("At least one group must remain in the index: to start again, call fit.")
         self.comparer().keep_fitted(kept)
+        self.candidates_ = None if self.candidates_ is None else self.candidates_[kept]
         return self
 
     @property
@@ -203,9 +232,51 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
-        found = [_smallest(distances, k) for distances, _ in self.distance_blocks(X, self_distance=np.inf)]
-        indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        indices, distances = self._search().nearest(self._queries(X), k)
         return (distances, indices) if return_distance else indices
+
+    def recall(
+        self,
+        X: GroupsLike | None = None,
+        n_neighbors: int | None = None,
+        *,
+        n_queries: int = 200,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> float:
+        """Share of the exact nearest groups that `kneighbors` finds.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means a sample of the indexed groups.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+        n_queries : int, default=200
+            Size of the sample of indexed groups.
+        random_state : int, RandomState instance or None, default=None
+            Determines the sample.
+
+        Returns
+        -------
+        recall : float
+            1 for an exact search.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupEmbedding, GroupNeighbors
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(size=20), size=(5, 20)) for _ in range(500)]
+        >>> GroupNeighbors(GroupEmbedding(), n_neighbors=10).fit(X).recall()
+        1.0
+        """
+        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        check_positive_integer(n_queries, "n_queries")
+        queries = self._queries(X)
+        if X is None:
+            queries = np.sort(check_random_state(random_state).permutation(queries)[:n_queries])
+        (found, _), (truth, _) = (self._search().nearest(queries, k, exact=exact) for exact in (False, True))
+        return float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)]))
 
     def radius_neighbors(
         self, X: GroupsLike | None = None, radius: float = 1.0, return_distance: bool = True, sort_results: bool = False
@@ -240,7 +311,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                     near = near[np.argsort(row[near], kind="stable")]
                 indices.append(near)
                 values.append(row[near])
-        return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
+        return (objects(values), objects(indices)) if return_distance else objects(indices)
 
     def kneighbors_graph(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -298,13 +369,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         self.fit(X)
         k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
-        found = []
-        for distances, rows in self.distance_blocks(self_distance=-np.inf):
-            indices, values = _smallest(distances, k)
-            values[:, 0] = rows
-            found.append((indices, values))
-        indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return self._graph(values, indices, self.mode)
+        indices, distances = self._search().nearest_with_self(k)
+        return self._graph(distances, indices, self.mode)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into a folder, as plain arrays and JSON.
@@ -336,17 +402,19 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def stored_state(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters."""
-        return {"similarity_": self.similarity_}
+        return {"similarity_": self.similarity_, "candidates_": self.candidates_}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
-        self.similarity_ = state["similarity_"]
+        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
 
     def check_restored(self) -> None:
         """Raise unless the index has everything that a query needs."""
         self._validate_params()
         _check_compares(self.comparer())
         check_is_fitted(self.comparer(), "n_groups_")
+        if self.candidates_ is not None:
+            self.candidates_.check(self.n_samples_fit_)
 
     def comparer(self) -> Any:
         """The fitted similarity, without the pipeline steps before it.
@@ -358,13 +426,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "similarity_")
         return split_pipeline(self.similarity_)[1]
 
-    def _working(self) -> Any:
-        """A copy of the similarity with the `n_jobs` and `verbose` of the index."""
+    def _search(self) -> Search:
+        """The search that the parameters describe; its similarity has the `n_jobs` and `verbose` of the index."""
         similarity = copy(self.comparer())
         for name in ("n_jobs", "verbose"):
             if getattr(self, name) and hasattr(similarity, name):
                 setattr(similarity, name, getattr(self, name))
-        return similarity
+        approximate = self.algorithm == "approximate" or (self.algorithm == "auto" and candidates.is_available())
+        return Search(similarity, self.candidates_ if approximate else None, self.n_candidates)
 
     def _groups(self, X: GroupsLike) -> Any:
         """X, transformed by the pipeline steps before the similarity."""
@@ -390,19 +459,11 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         own : ndarray of shape (n_rows,)
             The replaced distances of indexed groups to themselves; empty if `X` is given.
         """
-        similarity = self._working()
-        sign, n = (-1 if similarity.higher_is_nearer else 1), similarity.n_groups_
-        queries = None if X is None else similarity.validate(self._groups(X))
-        n_queries = n if queries is None else len(queries)
-        for rows in gen_batches(n_queries, count_within(8 * n, _CHUNK_BYTES)):
-            if queries is not None:
-                yield sign * similarity.compare_with_fitted(queries[rows]), np.empty(0)
-                continue
-            distances = sign * similarity.compare_fitted(rows)
-            own = np.arange(len(distances)), np.arange(rows.start, rows.stop)
-            apart = distances[own]
-            distances[own] = self_distance
-            yield distances, apart
+        return self._search().distance_blocks(self._queries(X), self_distance)
+
+    def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
+        """Queries as validated groups, or the indices of all fitted groups."""
+        return np.arange(self.n_samples_fit_) if X is None else self.comparer().validate(self._groups(X))
 
     def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
         if mode == "distance" and distances.min(initial=0) < 0:
@@ -438,25 +499,3 @@ def _check_compares(similarity: Any) -> None:
             f"similarity must compare groups, or be a pipeline that ends with a similarity, but "
             f"{type(similarity).__name__} has no {missing[0]}. Subclass GroupSimilarity to add a similarity."
         )
-
-
-def _smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and values of each row's k smallest entries, sorted by value and then by column."""
-    columns = np.argpartition(matrix, k - 1, axis=1)[:, :k]
-    largest = np.take_along_axis(matrix, columns, axis=1).max(axis=1)
-    tied = np.flatnonzero((matrix <= largest[:, None]).sum(axis=1) > k)
-    for row in tied:
-        candidates = np.flatnonzero(matrix[row] <= largest[row])
-        columns[row] = candidates[np.argsort(matrix[row, candidates], kind="stable")[:k]]
-    columns.sort(axis=1)
-    values = np.take_along_axis(matrix, columns, axis=1)
-    order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
-
-
-def _objects(arrays: list[np.ndarray]) -> np.ndarray:
-    """An object array of arrays of different lengths."""
-    objects = np.empty(len(arrays), dtype=object)
-    for i, array in enumerate(arrays):
-        objects[i] = array
-    return objects

@@ -18,8 +18,10 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg._validation import check_same_width, validate_group
 from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.candidates import PointSpace
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.comparison import Comparison, in_precision
+from sklearn_mcsg.engine.coordinates import Coordinates
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.prepared import Prepared
@@ -235,6 +237,16 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         """Whether something has to be learnt from a corpus before groups can be compared."""
         self._validate_params()
         return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
+
+    def point_space(self) -> PointSpace | None:
+        """The likelihood's coordinates, if it has them and the output does not depend on the sizes of groups."""
+        learnt, output = self._learnt_for(self.output), OUTPUTS[self.output]
+        likelihood = learnt.comparison.likelihood
+        n_features = learnt.statistics.n_features
+        if not output.can_be_embedded or not likelihood.has_coordinates(n_features):
+            return None
+        corpus = likelihood.pseudo_group(learnt.statistics, 1.0)
+        return PointSpace(Coordinates(learnt.comparison.with_jobs(None), corpus, 1.0), output.is_angle)
 
     def sizes(self, prepared: Prepared) -> np.ndarray:
         """Total weight of each group: by chance, distances of small groups are larger."""

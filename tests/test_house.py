@@ -21,11 +21,13 @@ DRAWING = """
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
+    engine.coordinates
     explanation pair_explanation calibration
-    _estimator base
-    _cosine baselines similarity
-    embedded _coordinates embedding
-    pairs neighbors duplicates _merging clustering
+    _cosine candidates
+    _fitted _estimator base
+    baselines similarity
+    embedded _landmarks embedding
+    pairs _search neighbors duplicates _merging clustering
     text.tokens text.files text.tables text.vectorizer text.recipes text.summaries text.indexes text
     datasets
     report.layout report.content report.page report

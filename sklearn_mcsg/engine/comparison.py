@@ -34,6 +34,9 @@ from sklearn_mcsg.likelihoods.base import pooled_nbytes
 from sklearn_mcsg.storage import register
 
 
+_REFERENCE_BYTES = 2**27  # of comparisons with reference groups at a time
+
+
 @register
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -48,6 +51,10 @@ class Comparison:
     unit: Statistics | None = None  # pseudo-vectors in place of a group without vectors, where groups are balanced
     n_jobs: int | None = None
     verbose: int = 0
+
+    def with_jobs(self, n_jobs: int | None, verbose: int = 0) -> Comparison:
+        """A copy with another number of jobs and verbosity."""
+        return replace(self, n_jobs=n_jobs, verbose=verbose)
 
     @property
     def lacks_prior(self) -> bool:
@@ -120,8 +127,16 @@ class Comparison:
         """Statistics of the groups together with the pseudo-vectors, if there are any."""
         if self.pseudo is None:
             return statistics
+        likelihood, pseudo = self.likelihood, self.pseudo
+
+        def padded(batch: Statistics) -> Statistics:
+            return likelihood.pool(batch, pseudo[np.zeros(len(batch), dtype=int)])
+
         statistics = self._filled(statistics)
-        return self.likelihood.pool(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
+        step = count_within(8 * statistics.row_nbytes, CACHE_BYTES)
+        if len(statistics) <= step:
+            return padded(statistics)
+        return statistics.map_batches(padded, gen_batches(len(statistics), step))
 
     def _filled(self, statistics: Statistics) -> Statistics:
         """Statistics in which balanced groups without vectors have pseudo-vectors of weight 1, so totals are equal."""
@@ -145,7 +160,10 @@ class Comparison:
             prepared = replace(prepared, doubled=self._information(statistics, doubled=True))
         if references is not None:
             among = references.among_references
-            to_references = self.all_pairs(prepared, references, OUTPUTS["divergence"]).mean(axis=1)
+            step = count_within(8 * len(references), _REFERENCE_BYTES)
+            rows = (prepared[batch] for batch in gen_batches(len(prepared), step))
+            parts = [self.all_pairs(some, references, OUTPUTS["divergence"]).mean(axis=1) for some in rows]
+            to_references = np.concatenate(parts)
             prepared = replace(prepared, to_references=to_references, among_references=among)
             _warn_of_central(0.5 * among - to_references > NO_DIVERGENCE)
         return prepared

@@ -52,7 +52,7 @@ class Learnt:
 
     def with_jobs(self, n_jobs: int | None, verbose: int) -> Learnt:
         """A copy with another number of jobs and verbosity."""
-        return replace(self, comparison=replace(self.comparison, n_jobs=n_jobs, verbose=verbose))
+        return replace(self, comparison=self.comparison.with_jobs(n_jobs, verbose))
 
     def prepare(self, groups: Groups | Statistics, output: Output) -> Prepared:
         """Prepare groups, or their statistics, for an output."""

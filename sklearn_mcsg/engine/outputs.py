@@ -44,6 +44,8 @@ class Output:
         Whether it compares balanced groups, relative to the median distance of the reference groups.
     can_be_embedded : bool
         Whether it depends on the models only, not on the sizes of the groups, so that coordinates can represent it.
+    is_angle : bool
+        Whether it depends on the directions of two groups only, as seen from the centre of the corpus.
     null_power : int
         For random pairs, its root of this order is close to normal: 3 for sums of squares (Wilson and Hilferty).
     """
@@ -57,6 +59,7 @@ class Output:
     needs_references: bool = False
     is_kernel: bool = False
     can_be_embedded: bool = False
+    is_angle: bool = False
     null_power: int = 3
 
     @property
@@ -130,6 +133,7 @@ OUTPUTS = {
             "centered distance, from 0 to 2",
             needs_references=True,
             can_be_embedded=True,
+            is_angle=True,
             null_power=1,
         ),
         Output("kernel", kernel, "kernel, from 0 to 1", higher_is_nearer=True, diagonal=1.0, is_kernel=True),

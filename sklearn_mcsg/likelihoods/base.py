@@ -154,6 +154,11 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
         """Part of each vector of one group in its coordinates; the pseudo-vectors of a prior have the rest."""
         raise TypeError(f"{type(self).__name__} defines no coordinate_shares, which an explanation by pairs needs.")
 
+    def has_coordinates(self, n_features: int) -> bool:
+        """Whether the class defines coordinates for this number of features."""
+        most = self.max_coordinate_features
+        return self.defines("coordinates") and (most is None or n_features <= most)
+
     def defines(self, method: str) -> bool:
         """Whether the class defines one of the optional methods."""
         return getattr(type(self), method) is not getattr(Likelihood, method)

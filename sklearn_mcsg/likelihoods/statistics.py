@@ -7,7 +7,7 @@ no small sufficient statistic, the statistics keep the vectors as `Part`s, by re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -61,6 +61,23 @@ class Statistics:
         """Join statistics one after the other."""
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
         return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+
+    def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
+        """Apply a function to batches of groups, one after the other, and join the results.
+
+        Results are copied where they belong as they come, so that no more than one of them is held twice.
+        """
+        joined: dict[str, Any] = {}
+        for batch in batches:
+            part = function(self[batch])
+            for f in fields(part):
+                value = getattr(part, f.name)
+                if isinstance(value, np.ndarray):
+                    joined.setdefault(f.name, np.empty((len(self), *value.shape[1:]), value.dtype))[batch] = value
+                else:
+                    joined.setdefault(f.name, []).append(value)
+        whole = {name: _concatenate(value) if isinstance(value, list) else value for name, value in joined.items()}
+        return replace(part, **whole)
 
     def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
         """Values plus a constant, times a factor and the total weight; values may be overwritten."""

@@ -1,6 +1,8 @@
-"""The spaces that groups are embedded in: coordinates of a likelihood, or landmarks of a similarity.
+"""Coordinates of a likelihood, in which a model comparison is a squared distance, and their principal axes.
 
-Both are plain objects, learnt from a corpus, that turn groups into rows of numbers.
+    Statistics --Coordinates--> one row per group --Axes--> centred, rotated, whitened
+
+Both are plain objects that are learnt from a corpus in passes of bounded memory.
 """
 
 from __future__ import annotations
@@ -9,10 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.criteria import AIC
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.comparison import Comparison, raise_not_finite
@@ -50,7 +50,7 @@ class Coordinates:
         """Fit the corpus model in one pass over the groups, in bounded memory."""
         start = Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
         parts = []
-        for batch in group_batches(groups, likelihood.n_parameters(groups.n_features)):
+        for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
             statistics = start.statistics(groups[batch], batch.start)
             if statistics.n.any():
                 parts.append(likelihood.pseudo_group(statistics, float(statistics.n.sum())))
@@ -66,7 +66,11 @@ class Coordinates:
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
         """Coordinates of groups; errors number groups from `first` on."""
-        statistics = self.comparison.with_pseudo(self.comparison.statistics(groups, first))
+        return self.of_statistics(self.comparison.statistics(groups, first), first)
+
+    def of_statistics(self, statistics: Statistics, first: int = 0) -> np.ndarray:
+        """Coordinates of groups, from their statistics without pseudo-vectors."""
+        statistics = self.comparison.with_pseudo(statistics)
         with np.errstate(all="ignore"):
             location, scale = self.comparison.likelihood.coordinates(statistics, self.corpus)
         coordinates = np.hstack([location, self.spread * scale])
@@ -91,52 +95,6 @@ class Coordinates:
 
 @register
 @dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Coordinates from distances to reference groups (landmark multidimensional scaling).
-
-    Attributes
-    ----------
-    similarity : GroupSimilarity
-        The similarity, fitted to the reference groups.
-    centre : ndarray of shape (n_references,)
-        Mean distance of each reference group to the references.
-    matrix : ndarray of shape (n_references, n_coordinates)
-        Turns centred distances into coordinates.
-    """
-
-    similarity: GroupSimilarity
-    centre: np.ndarray
-    matrix: np.ndarray
-
-    @classmethod
-    def learnt_from(
-        cls, groups: Groups, similarity: GroupSimilarity, n_references: int, random_state: np.random.RandomState
-    ) -> Landmarks:
-        """Draw reference groups and embed them by classical scaling."""
-        chosen = np.arange(len(groups))
-        if len(chosen) > n_references:
-            chosen = np.sort(random_state.choice(len(chosen), n_references, replace=False))
-        similarity = clone(similarity).fit(groups[chosen])
-        distances = similarity.compare_fitted(slice(0, len(chosen))).astype(np.float64)
-        centre = distances.mean(axis=0)
-        inner = 0.5 * (centre[:, None] + centre - distances.mean() - distances)
-        values, vectors = np.linalg.eigh(inner)
-        kept = values > max(LEAST_EIGENVALUE * values[-1], 0)
-        return cls(similarity, centre, 0.5 * vectors[:, kept][:, ::-1] / np.sqrt(values[kept][::-1]))
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of distances that the coordinates are computed from."""
-        return len(self.centre)
-
-    def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
-        """Coordinates of groups."""
-        distances = self.similarity.compare_with_fitted(self.similarity.validate(groups))
-        return (self.centre - distances.astype(np.float64)) @ self.matrix
-
-
-@register
-@dataclass(frozen=True, eq=False)
 class Moments:
     """Number, mean and scatter matrix of coordinates, which merge exactly."""
 
@@ -157,6 +115,45 @@ class Moments:
         return Moments(n, self.mean + delta * (other.n / n), scatter)
 
 
-def group_batches(groups: Groups, n_coordinates: int) -> Iterator[slice]:
+@register
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Principal axes of coordinates.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_coordinates,)
+        Mean of the coordinates.
+    components : ndarray of shape (n_components, n_coordinates)
+        Directions, in descending order of variance. The largest entry of each is positive.
+    variance : ndarray of shape (n_components,)
+        Variance of the coordinates along each direction.
+    """
+
+    mean: np.ndarray
+    components: np.ndarray
+    variance: np.ndarray
+
+    @classmethod
+    def of(cls, moments: Moments) -> Axes:
+        """The axes along which coordinates vary by more than rounding; at least one."""
+        values, vectors = np.linalg.eigh(moments.scatter / (moments.n - 1))
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        rank = max(1, int((values > LEAST_EIGENVALUE * values[0]).sum()))
+        vectors = vectors[:, :rank]
+        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)]
+        return cls(moments.mean, (vectors * np.where(largest < 0, -1, 1)).T, values[:rank])
+
+    def leading(self, n_components: int) -> Axes:
+        """The axes of largest variance."""
+        return Axes(self.mean, self.components[:n_components], self.variance[:n_components])
+
+    def projection(self, whiten: float = 0.0) -> np.ndarray:
+        """The matrix from centred coordinates to components, whitened."""
+        variance = np.where(self.variance > 0, self.variance, 1)
+        return self.components.T * variance ** (-0.5 * whiten)
+
+
+def batches(n_groups: int, n_coordinates: int) -> Iterator[slice]:
     """Batches of groups whose coordinates fit into the working memory, a few times over."""
-    return gen_batches(len(groups), count_within(32 * n_coordinates, _BATCH_BYTES))
+    return gen_batches(n_groups, count_within(32 * n_coordinates, _BATCH_BYTES))
