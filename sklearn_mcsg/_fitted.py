@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg.candidates import PointSpace
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
+from sklearn_mcsg.likelihoods import Statistics
 
 
 class FittedGroupsMixin:
@@ -170,6 +171,8 @@ class FittedGroupsMixin:
 
     def restore_state(self: Any, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
+        if isinstance(state["summaries"], Statistics):
+            state["summaries"].check()
         self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
         self._fitted = replace(self._fitted, null=state["null"])
         self._restore_features(state)

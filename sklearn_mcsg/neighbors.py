@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg import candidates, storage
 from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._estimator import ComparesGroups, split_pipeline, with_similarity
+from sklearn_mcsg._folder import MmapMode
 from sklearn_mcsg._search import Search, learn_candidates, objects
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.storage import MmapMode
 
 __all__ = ["GroupNeighbors"]
 

@@ -1,39 +1,42 @@
 """Saving of fitted estimators as a folder of plain arrays and JSON, which cannot run code.
 
-    folder/index.json      format, version, the tree of parameters and state, and each array's file, size and checksum
-    folder/0.npy, 1.npy …  the arrays, which can be memory-mapped
-
-`encode` turns an object into JSON and a list of arrays. Classes are stored by name and must be registered. Those
-of this package are; subclasses of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity` are registered when the
-module that defines them is imported.
+`_folder` writes and reads the folder. `encode` turns an object into JSON and a list of arrays. Classes are stored by
+name and must be registered. Those of this package are; subclasses of `Likelihood`, `Criterion`, `Statistics` and
+`GroupSimilarity` are registered when the module that defines them is imported.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shutil
-import tempfile
-import zlib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import sklearn_mcsg
+from sklearn_mcsg import _folder
+from sklearn_mcsg._folder import MmapMode
 from sklearn_mcsg.groups import Groups
 
 __all__ = ["register"]
 
-MmapMode: TypeAlias = Literal["r", "c"] | None
-_FORMAT, _VERSION = "sklearn_mcsg index", 2
+_FORMAT, _VERSION = "sklearn_mcsg index", 3
 _REGISTERED: dict[str, type] = {}
-_ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, ValueError)
+_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class UnregisteredError(ValueError):
@@ -70,64 +73,25 @@ for _known in (Groups, Pipeline):
 
 
 def save(path: str | os.PathLike[str], estimator: BaseEstimator, note: Any = None) -> None:
-    """Save a fitted estimator in a folder; an existing one is replaced only once the new one is complete.
+    """Save a fitted estimator in a folder; one that is there already is replaced in one step.
 
     `note`, any JSON value, is saved with it for `read_note`.
     """
-    path = Path(path).resolve()
-    check_place(path)
+    folder = Path(path).resolve()
+    check_place(folder)
     arrays: list[np.ndarray] = []
     tree = encode(estimator, arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    new, old = work / "new", work / "old"
-    try:
-        new.mkdir()
-        _write(new, tree, arrays, note)
-        if path.exists():
-            os.replace(path, old)
-        try:
-            os.replace(new, path)
-        except OSError:
-            if old.exists():
-                os.replace(old, path)
-            raise
-    finally:
-        shutil.rmtree(work)
+    _folder.write(folder, {"format": _FORMAT, "version": _VERSION, "note": note, "object": tree}, arrays)
 
 
 def read_note(path: str | os.PathLike[str]) -> Any:
     """The note saved with an estimator, or None if it cannot be read."""
-    return _content(Path(path)).get("note")
+    return _folder.read_content(Path(path)).get("note")
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise if the path holds anything other than a saved estimator or an empty folder."""
-    path = Path(path)
-    names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
-    ours = re.compile(r"index\.json|\d+\.npy")
-    saved = _content(path).get("format") == _FORMAT and all(map(ours.fullmatch, names))
-    if path.exists() and names and not saved:
-        raise ValueError(f"{path} exists and is not a saved index: choose another path; nothing was written.")
-
-
-def _content(path: Path) -> dict[str, Any]:
-    """The content of index.json, or an empty dictionary if it cannot be read."""
-    try:
-        content = json.loads((path / "index.json").read_text(encoding="utf8"))
-    except (OSError, RecursionError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _write(folder: Path, tree: Any, arrays: list[np.ndarray], note: Any) -> None:
-    files = []
-    for i, array in enumerate(arrays):
-        file = folder / f"{i}.npy"
-        np.save(file, array, allow_pickle=False)
-        files.append({"size": file.stat().st_size, "checksum": _checksum(file)})
-    content = {"format": _FORMAT, "version": _VERSION, "arrays": files, "note": note, "object": tree}
-    (folder / "index.json").write_text(json.dumps(content, indent=1), encoding="utf8")
+    _folder.check_place(Path(path), _FORMAT)
 
 
 def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None) -> Any:
@@ -137,13 +101,11 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         raise ValueError(f"mmap_mode must be None, 'r' or 'c', got {mmap_mode!r}.")
     if not (path / "index.json").is_file():
         raise FileNotFoundError(f"{path} is not a saved index: it has no index.json.")
+    content = _folder.read_content(path)
     try:
-        content = json.loads((path / "index.json").read_text(encoding="utf8"))
-        if content["format"] != _FORMAT:
-            raise ValueError("another format")
-        version = int(content["version"])
-        if version < 1:
-            raise ValueError(f"version {version}")
+        known, version = content["format"] == _FORMAT, int(content["version"])
+        if not known or version < 1:
+            raise ValueError(f"format {content['format']!r}, version {version}")
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
     if version != _VERSION:
@@ -153,7 +115,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
             f"{remedy}."
         )
     try:
-        arrays = [_open(path / f"{i}.npy", file, mmap_mode) for i, file in enumerate(content["arrays"])]
+        content, arrays = _folder.read(path, mmap_mode)
         estimator = decode(content["object"], arrays)
         if isinstance(estimator, expected):
             estimator.check_restored()
@@ -164,23 +126,6 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator
-
-
-def _open(file: Path, known: dict[str, int], mmap_mode: MmapMode) -> np.ndarray:
-    """Open an array, never pickled objects; check its size and, unless it is memory-mapped, its checksum."""
-    if file.stat().st_size != known["size"]:
-        raise ValueError(f"{file.name} has {file.stat().st_size} bytes instead of {known['size']}")
-    if mmap_mode is None and _checksum(file) != known["checksum"]:
-        raise ValueError(f"the content of {file.name} has changed")
-    return np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
-
-
-def _checksum(file: Path) -> int:
-    value = 0
-    with file.open("rb") as stream:
-        while block := stream.read(2**20):
-            value = zlib.crc32(block, value)
-    return value
 
 
 def _class_of(name: str) -> type | None:

@@ -15,7 +15,7 @@ PACKAGE = Path(sklearn_mcsg.__file__).parent
 # A module may import those above it, and those on its own line if they come first. `doc/developing.rst` draws this.
 DRAWING = """
     _version _sklearn _checks
-    groups _validation storage
+    groups _validation _folder storage
     priors
     likelihoods.kernels likelihoods.bessel likelihoods.normal likelihoods.statistics likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods

@@ -1,7 +1,5 @@
 """The index against brute force: order, growth, storage, and what users do with the graph."""
 
-import json
-import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -220,56 +218,6 @@ def test_priors_precision_and_names_are_saved(tmp_path):
         loaded.kneighbors(X.rename(columns={"a": "c"}))
 
 
-@pytest.fixture
-def saved(make_groups, tmp_path):
-    path = tmp_path / "index"
-    GroupNeighbors().fit(make_groups()).save(path)
-    return path
-
-
-def change(path, **entries):
-    content = json.loads((path / "index.json").read_text())
-    (path / "index.json").write_text(json.dumps({**content, **entries}))
-
-
-def pickled(path):
-    np.save(path / "0.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    content = json.loads((path / "index.json").read_text())
-    content["arrays"][0]["size"] = (path / "0.npy").stat().st_size
-    change(path, arrays=content["arrays"])
-
-
-DAMAGE = {
-    "truncated array": (lambda p: (p / "1.npy").write_bytes((p / "1.npy").read_bytes()[:-8]), "damaged.*1.npy has"),
-    "changed byte": (
-        lambda p: (p / "1.npy").write_bytes((p / "1.npy").read_bytes()[:-1] + b"\x01"),
-        "damaged.*content of 1.npy has changed",
-    ),
-    "missing array": (lambda p: (p / "1.npy").unlink(), "damaged and was not opened"),
-    "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
-    "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or not a saved index"),
-    "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
-    "older version": (lambda p: change(p, version=1), "older version.*format 1, .*make the index again"),
-    "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
-    "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
-    "not fitted": (
-        lambda p: change(p, object={"class": "GroupNeighbors", "parts": {}, "state": {}}),
-        "damaged and was not opened",
-    ),
-    "other format": (lambda p: change(p, format="x"), "damaged or not a saved index"),
-    "unknown class": (lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}), "damaged"),
-    "other class": (lambda p: change(p, object=1), "holds a int, not a GroupNeighbors"),
-    "pickled objects": (pickled, "damaged and was not opened"),
-}
-
-
-@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
-def test_damaged_folders_are_refused(saved, damage, message):
-    damage(saved)
-    with pytest.raises(ValueError, match=message):
-        GroupNeighbors.load(saved)
-
-
 def test_what_cannot_be_saved_or_loaded(tmp_path, make_groups):
     with pytest.raises(FileNotFoundError, match="not a saved index"):
         GroupNeighbors.load(tmp_path)
@@ -360,19 +308,6 @@ def test_duplicates_at_a_level():
 def test_errors_of_duplicates(params, error, message, make_groups):
     with pytest.raises(error, match=message):
         find_duplicates(make_groups(), **params)
-
-
-def test_saving_touches_nothing_else(saved, tmp_path, make_groups):
-    for name in ("index.old", "index.partial"):
-        shutil.copytree(saved, tmp_path / name)
-    (tmp_path / "link").symlink_to(saved)
-    (tmp_path / "empty").mkdir()
-    index = GroupNeighbors().fit(make_groups(5))
-    for name in ("index", "link", "link", "empty"):
-        index.save(tmp_path / name)
-    assert {path.name for path in tmp_path.iterdir()} == {"index", "index.old", "index.partial", "link", "empty"}
-    assert GroupNeighbors.load(tmp_path / "link").n_samples_fit_ == 5
-    assert GroupNeighbors.load(tmp_path / "index.old").n_samples_fit_ == 8
 
 
 def test_calibration_is_saved(tmp_path, make_groups):

@@ -33,7 +33,6 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics
 from sklearn_mcsg.likelihoods.base import pooled_nbytes
 from sklearn_mcsg.storage import register
 
-
 _REFERENCE_BYTES = 2**27  # of comparisons with reference groups at a time
 
 

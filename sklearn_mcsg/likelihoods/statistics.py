@@ -93,6 +93,12 @@ class Statistics:
         arrays = [value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)]
         return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
 
+    def check(self) -> None:
+        """Raise unless all parts describe the same number of groups."""
+        lengths = {f.name: len(value) for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)}
+        if set(lengths.values()) != {len(self)} or self.mean.ndim != 2:
+            raise ValueError(f"statistics of different numbers of groups: {lengths}")
+
     @property
     def row_nbytes(self) -> int:
         """Bytes that the statistics of one group may take."""

@@ -1,0 +1,169 @@
+"""Folders of plain arrays and one JSON file, replaced in one step.
+
+    folder/index.json             the content, with the file, size, checksum, dtype and shape of each array
+    folder/<token>-0.npy, …       the arrays of one save, which can be memory-mapped
+    folder/.lock                  held while one process saves
+
+A save writes its arrays under new names and then replaces index.json, which is one atomic step: whoever reads sees the
+old content or the new one, and a save that is killed leaves the old one. The next save removes what it left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import zlib
+from contextlib import ExitStack, suppress
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+import numpy as np
+from filelock import FileLock
+
+MmapMode: TypeAlias = Literal["r", "c"] | None
+_INDEX, _LOCK = "index.json", ".lock"
+_ARRAY = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # names that a save gives
+_TRIES = 1000  # to read a folder that others replace at the same time
+_BLOCK = 2**22  # numbers that are checked at a time
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """The content of index.json, or an empty dictionary if it cannot be read."""
+    try:
+        content = json.loads((folder / _INDEX).read_text(encoding="utf8"))
+    except (OSError, RecursionError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def check_place(folder: Path, expected: str) -> None:
+    """Raise if a path holds anything other than a folder of the expected format, or what a killed save left."""
+    if not folder.exists():
+        return
+    names = {file.name for file in folder.iterdir()} if folder.is_dir() else {_INDEX, folder.name}
+    ours = all(name in (_INDEX, _LOCK) or _ARRAY.fullmatch(name) for name in names)
+    if not ours or (_INDEX in names and read_content(folder).get("format") != expected):
+        raise ValueError(f"{folder} exists and is not a saved index: choose another path; nothing was written.")
+
+
+def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    """Write content and arrays into a folder, or replace those that it holds."""
+    created = not folder.exists()
+    token = secrets.token_hex(8)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / _LOCK):
+            try:
+                _sweep(folder)
+                _write(folder, token, content, arrays)
+            except BaseException:
+                for file in folder.glob(f"{token}*"):
+                    file.unlink(missing_ok=True)
+                raise
+            _sweep(folder)
+    except OSError as error:
+        if created:
+            for file in (folder / _LOCK, folder):
+                with suppress(OSError):
+                    file.rmdir() if file == folder else file.unlink()
+        state = "nothing was written" if created else "the index that it holds has not changed"
+        raise OSError(error.errno, f"{folder} could not be saved: {error.strerror or error}; {state}") from error
+
+
+def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    described = []
+    for i, array in enumerate(arrays):
+        file = folder / f"{token}-{i}.npy"
+        with file.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+            _flush(stream)
+        with file.open("rb") as stream:
+            facts: dict[str, Any] = {"checksum": _checksum(stream), "dtype": array.dtype.str, "shape": array.shape}
+        described.append({"file": file.name, "size": file.stat().st_size, **facts})
+    new = folder / f"{token}.json"
+    with new.open("wb") as stream:
+        stream.write(json.dumps({**content, "arrays": described}, indent=1).encode())
+        _flush(stream)
+    os.replace(new, folder / _INDEX)
+
+
+def _flush(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def _sweep(folder: Path) -> None:
+    """Remove arrays that the content does not name: those of an earlier save, or of one that was killed."""
+    named = {known.get("file") for known in read_content(folder).get("arrays", ()) if isinstance(known, dict)}
+    for file in folder.iterdir():
+        if _ARRAY.fullmatch(file.name) and file.name not in named:
+            with suppress(OSError):  # Windows keeps files that a reader has open
+                file.unlink()
+
+
+def read(folder: Path, mmap_mode: MmapMode) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The content of a folder and its arrays, checked; raise ValueError or OSError if they are damaged."""
+    for attempt in range(_TRIES):
+        content = json.loads((folder / _INDEX).read_text(encoding="utf8"))
+        try:
+            return content, _open_all(folder, content, mmap_mode)
+        except FileNotFoundError:  # replaced since its content was read, unless that is still the same
+            same = json.loads((folder / _INDEX).read_text(encoding="utf8")) == content
+            if same or attempt == _TRIES - 1:
+                raise
+    raise AssertionError
+
+
+def _open_all(folder: Path, content: dict[str, Any], mmap_mode: MmapMode) -> list[np.ndarray]:
+    """Open all files before the first is read: an open file stays readable when another process replaces it."""
+    with ExitStack() as stack:
+        streams = []
+        for known in content["arrays"]:
+            if not _ARRAY.fullmatch(known["file"]):
+                raise ValueError(f"{known['file']!r} is not the name of an array")
+            streams.append(stack.enter_context((folder / known["file"]).open("rb")))
+        return [_open(stream, known, mmap_mode) for stream, known in zip(streams, content["arrays"], strict=True)]
+
+
+def _open(stream: BinaryIO, known: dict[str, Any], mmap_mode: MmapMode) -> np.ndarray:
+    """Open an array of numbers; its size is checked before its header is believed."""
+    name, size = known["file"], os.fstat(stream.fileno()).st_size
+    if size != known["size"]:
+        raise ValueError(f"{name} has {size} bytes instead of {known['size']}")
+    if mmap_mode is None and _checksum(stream) != known["checksum"]:
+        raise ValueError(f"the content of {name} has changed")
+    stream.seek(0)
+    shape, dtype = _header(stream)
+    if (dtype.str, list(shape)) != (known["dtype"], list(known["shape"])) or dtype.kind not in "biufU":
+        raise ValueError(f"{name} holds {dtype} of shape {shape}")
+    if stream.tell() + prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{name} is too short or too long for {dtype} of shape {shape}")
+    stream.seek(0)
+    if mmap_mode is None:
+        array = np.load(stream, allow_pickle=False)
+    else:
+        array = np.load(stream.name, mmap_mode=mmap_mode, allow_pickle=False)
+    if dtype.kind == "f":
+        flat = array.reshape(-1)
+        if not all(np.isfinite(flat[i : i + _BLOCK]).all() for i in range(0, len(flat), _BLOCK)):
+            raise ValueError(f"{name} holds numbers that are not finite")
+    return array
+
+
+def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read:
+        raise ValueError(f"version {version} of the array format")
+    shape, _, dtype = read[version](stream)
+    return shape, dtype
+
+
+def _checksum(stream: BinaryIO) -> int:
+    value = 0
+    while block := stream.read(2**20):
+        value = zlib.crc32(block, value)
+    return value

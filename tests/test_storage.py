@@ -1,0 +1,269 @@
+"""Saved indexes: one step from old to new, whoever reads or is killed meanwhile, and nothing damaged is opened."""
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from sklearn_mcsg import GroupNeighbors, Groups, _folder
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
+
+
+def index_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return GroupNeighbors(n_neighbors=1).fit(Groups(rng.normal(size=(3 * n, 2)), np.arange(0, 3 * n + 1, 3)))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "index"
+    index_of(8).save(path)
+    return path
+
+
+def content(path):
+    return json.loads((path / "index.json").read_text())
+
+
+def change(path, **entries):
+    (path / "index.json").write_text(json.dumps({**content(path), **entries}))
+
+
+def file_of(path, i):
+    return path / content(path)["arrays"][i]["file"]
+
+
+def forge(path, i, data, **facts):
+    """Put other bytes in the place of an array, with the size and checksum that they have."""
+    file_of(path, i).write_bytes(data)
+    arrays = content(path)["arrays"]
+    arrays[i] |= {"size": len(data), "checksum": zlib.crc32(data), **facts}
+    change(path, arrays=arrays)
+
+
+def as_bytes(array, **kwargs):
+    import io
+
+    stream = io.BytesIO()
+    np.save(stream, array, **kwargs)
+    return stream.getvalue()
+
+
+def claiming(shape):
+    """The header of an array of a shape, without the array."""
+    import io
+
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+def other_arrays(path):
+    index_of(9).save(path.with_name("other"))
+    arrays = content(path)["arrays"]
+    for i, known in enumerate(content(path.with_name("other"))["arrays"]):
+        shutil.copy(path.with_name("other") / known["file"], path)
+        arrays[i] = known if i == 1 else arrays[i]
+    change(path, arrays=arrays)
+
+
+DAMAGE = {
+    "truncated array": (lambda p: file_of(p, 1).write_bytes(file_of(p, 1).read_bytes()[:-8]), "damaged.*-1.npy has"),
+    "changed byte": (
+        lambda p: file_of(p, 1).write_bytes(file_of(p, 1).read_bytes()[:-1] + b"\x01"),
+        "damaged.*content of .*-1.npy has changed",
+    ),
+    "missing array": (lambda p: file_of(p, 1).unlink(), "damaged and was not opened"),
+    "not a number": (
+        lambda p: forge(p, 1, as_bytes(np.full(content(p)["arrays"][1]["shape"], np.nan))),
+        "damaged.*holds numbers that are not finite",
+    ),
+    "complex numbers": (
+        lambda p: forge(p, 1, as_bytes(np.ones((8, 2), complex)), dtype="<c16", shape=[8, 2]),
+        "damaged.*holds complex128",
+    ),
+    "other shape": (lambda p: forge(p, 1, as_bytes(np.ones((4, 4)))), r"damaged.*holds float64 of shape \(4, 4\)"),
+    "impossible header": (
+        lambda p: forge(p, 1, claiming((10**15, 2)), shape=[10**15, 2]),
+        "damaged.*is too short or too long",
+    ),
+    "negative header": (lambda p: forge(p, 1, claiming((-1, 2)), shape=[-1, 2]), "damaged and was not opened"),
+    "not an array": (lambda p: forge(p, 1, b"junk" * 9), "damaged and was not opened"),
+    "arrays of another index": (other_arrays, "damaged and was not opened"),
+    "path of an array": (lambda p: change(p, arrays=[{"file": "../x.npy"}]), "is not the name of an array"),
+    "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
+    "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or not a saved index"),
+    "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
+    "older version": (lambda p: change(p, version=1), "older version.*format 1, .*make the index again"),
+    "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
+    "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
+    "not fitted": (
+        lambda p: change(p, object={"class": "GroupNeighbors", "parts": {}, "state": {}}),
+        "damaged and was not opened",
+    ),
+    "other format": (lambda p: change(p, format="x"), "damaged or not a saved index"),
+    "unknown class": (lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}), "damaged|registered"),
+    "other class": (lambda p: change(p, object=1), "holds a int, not a GroupNeighbors"),
+    "pickled objects": (
+        lambda p: forge(p, 0, as_bytes(np.array([{"a": 1}], dtype=object), allow_pickle=True), dtype="|O", shape=[1]),
+        "damaged and was not opened",
+    ),
+}
+
+
+@pytest.mark.parametrize("mmap_mode", [None, "r"])
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_folders_are_refused(saved, damage, message, mmap_mode):
+    if mmap_mode and "changed" in message:
+        pytest.skip("checksums are not verified")
+    damage(saved)
+    with pytest.raises(ValueError, match=message):
+        GroupNeighbors.load(saved, mmap_mode=mmap_mode)
+
+
+def test_saving_touches_nothing_else(saved, tmp_path):
+    for name in ("index.old", "index.partial"):
+        shutil.copytree(saved, tmp_path / name)
+    (tmp_path / "link").symlink_to(saved)
+    (tmp_path / "empty").mkdir()
+    index = index_of(5)
+    for name in ("index", "link", "link", "empty"):
+        index.save(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "index.old", "index.partial", "link", "empty"}
+    assert GroupNeighbors.load(tmp_path / "link").n_samples_fit_ == 5
+    assert GroupNeighbors.load(tmp_path / "index.old").n_samples_fit_ == 8
+
+
+def test_a_folder_holds_one_save(saved):
+    index_of(5).save(saved)
+    known = {entry["file"] for entry in content(saved)["arrays"]}
+    assert {file.name for file in saved.iterdir()} == known | {"index.json", ".lock"}
+
+
+def test_a_folder_with_a_file_of_ones_own_is_left_alone(saved):
+    (saved / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="is not a saved index: choose another path; nothing was written"):
+        index_of(5).save(saved)
+    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_full_disk_is_reported_and_changes_nothing(saved, tmp_path, monkeypatch, exists):
+    path = saved if exists else tmp_path / "new"
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_folder.os, "fsync", full)
+    state = "the index that it holds has not changed" if exists else "nothing was written"
+    with pytest.raises(OSError, match=f"{path.name} could not be saved: No space left on device; {state}"):
+        index_of(5).save(path)
+    assert path.exists() == exists
+    if exists:
+        assert GroupNeighbors.load(path).n_samples_fit_ == 8
+        assert len(list(path.iterdir())) == 2 + len(content(path)["arrays"])
+
+
+def test_an_index_that_is_open_can_be_replaced(saved):
+    index = GroupNeighbors.load(saved, mmap_mode="r")
+    before = index.kneighbors()
+    index_of(5).save(saved)
+    assert np.array_equal(index.kneighbors(), before)
+    index.save(saved)
+    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+
+
+# Several processes --------------------------------------------------------------------------------------------------
+
+
+def save_until_killed(path, event_number):
+    """Save in this process, and kill it at a call of the file system."""
+    index, count = index_of(5), 0
+
+    def audit(event, arguments):
+        nonlocal count
+        if event == "open" or event.startswith("os."):
+            count += 1
+            if count == event_number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(audit)
+    index.save(path)
+
+
+@POSIX
+@pytest.mark.parametrize("exists", [True, False])
+def test_killed_at_every_call_of_the_file_system(tmp_path, exists):
+    fork = multiprocessing.get_context("fork")
+    path, sizes = tmp_path / "index", []
+    for event_number in range(1, 500):
+        if exists:
+            index_of(8).save(path)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+        process = fork.Process(target=save_until_killed, args=(path, event_number))
+        process.start()
+        process.join()
+        if (path / "index.json").exists():
+            sizes.append(GroupNeighbors.load(path).n_samples_fit_)
+        else:
+            assert not exists, "neither the old nor the new index is there"
+        if process.exitcode == 0:
+            break
+        assert process.exitcode == -signal.SIGKILL
+        if event_number % 7 == 0:
+            index_of(6).save(path)
+            assert len(list(path.iterdir())) == 2 + len(content(path)["arrays"]), "what was left is removed"
+    assert event_number > 10
+    assert set(sizes) == ({8, 5} if exists else {5})
+
+
+def save_in_a_loop(path, size, seconds, failures, counts):
+    index, stop, done = index_of(size), time.monotonic() + seconds, 0
+    while time.monotonic() < stop:
+        try:
+            index.save(path)
+            done += 1
+        except Exception as error:
+            failures.append(repr(error))
+    counts.append(done)
+
+
+def load_in_a_loop(path, seconds, failures, counts):
+    stop, done = time.monotonic() + seconds, 0
+    while time.monotonic() < stop:
+        try:
+            index = GroupNeighbors.load(path, mmap_mode="r" if done % 2 else None)
+            assert index.n_samples_fit_ in (5, 8)
+            assert index.kneighbors(return_distance=False).shape == (index.n_samples_fit_, 1)
+            done += 1
+        except Exception as error:
+            failures.append(repr(error))
+    counts.append(done)
+
+
+@POSIX
+def test_two_savers_and_two_readers(saved):
+    seconds = 4
+    fork = multiprocessing.get_context("fork")
+    with fork.Manager() as manager:
+        failures, saves, loads = manager.list(), manager.list(), manager.list()
+        tasks = [(save_in_a_loop, (saved, size, seconds, failures, saves)) for size in (5, 8)]
+        tasks += [(load_in_a_loop, (saved, seconds, failures, loads))] * 2
+        processes = [fork.Process(target=function, args=args) for function, args in tasks]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert not list(failures)[:3]
+        assert sum(saves) > 50
+        assert sum(loads) > 50
