@@ -4,6 +4,7 @@ from . import (
     calibration,
     cli,
     clustering,
+    communities,
     criteria,
     datasets,
     duplicates,
@@ -26,6 +27,7 @@ from ._version import __version__
 from .base import GroupSimilarity
 from .baselines import SIF, MeanVector, WordMoversDistance
 from .clustering import ModelComparisonClustering, choose_n_clusters
+from .communities import GroupClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .duplicates import find_duplicates
 from .embedded import EmbeddedGroups
@@ -73,6 +75,7 @@ __all__ = [
     "Explanation",
     "Fit",
     "FullGaussian",
+    "GroupClustering",
     "GroupEmbedding",
     "GroupNeighbors",
     "GroupSimilarity",
@@ -97,6 +100,7 @@ __all__ = [
     "cli",
     "cluster_report",
     "clustering",
+    "communities",
     "criteria",
     "datasets",
     "duplicates",

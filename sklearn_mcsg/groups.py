@@ -264,7 +264,7 @@ class Groups:
     @property
     def totals(self) -> np.ndarray:
         """Sum of the weights in each group; without weights, its number of vectors."""
-        return self.sizes.astype(np.float64) if self.weights is None else self.sum(np.ones(self.n_rows))
+        return self.sizes.astype(np.float64) if self.weights is None else self._sum_rows(self.weights)
 
     @property
     def row_weights(self) -> np.ndarray:
@@ -362,6 +362,31 @@ class Groups:
         kept = self.weights > 0
         return self._take(np.flatnonzero(kept), offsets_of(kept)[self.offsets])
 
+    def condensed(self) -> Groups:
+        """The same groups where large ones hold each row of the table once, with the sum of its weights.
+
+        Only groups of more than `block_rows` vectors are condensed, and only if they share a table.
+        """
+        large = np.flatnonzero(self.sizes > self.block_rows)
+        if self.indices is None or not len(large):
+            return self
+        indices, weights, sizes, start = [], [], self.sizes.copy(), 0
+        for i in large:
+            before, own = slice(start, self.offsets[i]), self.rows_of(int(i))
+            totals = np.bincount(self.indices[own], None if self.weights is None else self.weights[own])
+            distinct = np.flatnonzero(totals)
+            indices += [self.indices[before], distinct]
+            weights += [
+                np.ones(before.stop - start) if self.weights is None else self.weights[before],
+                totals[distinct],
+            ]
+            sizes[i], start = len(distinct), own.stop
+        indices.append(self.indices[start:])
+        weights.append(self.row_weights[start:])
+        return self.from_table(
+            self.vectors, offsets_of(sizes), np.concatenate(indices), np.concatenate(weights).astype(float), self._names
+        )
+
     def without_labels(self) -> Groups:
         """The same groups without names."""
         return self.from_table(self.vectors, self.offsets, self.indices, self.weights)
@@ -382,10 +407,15 @@ class Groups:
         """One group per row of `rows`, a 2-d array of positions among all vectors."""
         return self._take(rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1])
 
-    def blocks(self, copies: int = 4) -> Iterator[slice]:
-        """Slices of whole groups; `copies` float64 copies of a slice's vectors fit into working memory and cache."""
+    @property
+    def block_rows(self) -> int:
+        """Number of vectors of which a few float64 copies fit into working memory and cache."""
         budget = min(get_config()["working_memory"] * 2**20, _CACHE_BYTES)
-        rows = max(1, int(budget // (8 * copies * max(1, self.n_features))))
+        return max(1, int(budget // (32 * max(1, self.n_features))))
+
+    def blocks(self) -> Iterator[slice]:
+        """Slices of whole groups, each of at most `block_rows` vectors unless it is a single larger group."""
+        rows = self.block_rows
         start = 0
         while start < len(self):
             stop = int(np.searchsorted(self.offsets, self.offsets[start] + rows, side="right")) - 1
@@ -410,6 +440,10 @@ class Groups:
         """Weighted sum of `values`, which has one row per vector, within each group."""
         if self.weights is not None:
             values = values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
+        return self._sum_rows(values)
+
+    def _sum_rows(self, values: np.ndarray) -> np.ndarray:
+        """Sum of values within each group, whatever the weights."""
         totals = np.zeros((len(self), *values.shape[1:]))
         filled = self.sizes > 0
         if filled.any():

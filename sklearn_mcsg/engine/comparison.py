@@ -115,7 +115,9 @@ class Comparison:
         """Statistics of the groups as they are, without pseudo-vectors; errors number groups from `first` on."""
         with np.errstate(all="ignore"):
             statistics = self.likelihood.statistics(
-                self.counted(groups).without_weightless(), reg_covar=self.reg_covar, order=self.criterion.order
+                self.counted(groups).condensed().without_weightless(),
+                reg_covar=self.reg_covar,
+                order=self.criterion.order,
             )
         finite = statistics.finite
         if not finite.all():
@@ -126,16 +128,16 @@ class Comparison:
         """Statistics of the groups together with the pseudo-vectors, if there are any."""
         if self.pseudo is None:
             return statistics
-        likelihood, pseudo = self.likelihood, self.pseudo
+        likelihood, pseudo = self.likelihood, self.pseudo.without_vectors()
 
         def padded(batch: Statistics) -> Statistics:
             return likelihood.pool(batch, pseudo[np.zeros(len(batch), dtype=int)])
 
         statistics = self._filled(statistics)
-        step = count_within(8 * statistics.row_nbytes, CACHE_BYTES)
-        if len(statistics) <= step:
-            return padded(statistics)
-        return statistics.map_batches(padded, gen_batches(len(statistics), step))
+        light = statistics.without_vectors()
+        step = count_within(8 * light.row_nbytes, CACHE_BYTES)
+        pooled = padded(light) if len(light) <= step else light.map_batches(padded, gen_batches(len(light), step))
+        return pooled.with_vectors(statistics, self.pseudo[np.zeros(len(statistics), dtype=int)])
 
     def _filled(self, statistics: Statistics) -> Statistics:
         """Statistics in which balanced groups without vectors have pseudo-vectors of weight 1, so totals are equal."""

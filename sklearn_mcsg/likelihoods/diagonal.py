@@ -15,7 +15,7 @@ import numpy as np
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kernels, lazy
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.statistics import Statistics, centred_sums, corpus_mean, merge
+from sklearn_mcsg.likelihoods.statistics import Statistics, centred_sums, corpus_mean, merge_moments
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
 
@@ -27,6 +27,12 @@ class DiagonalMoments(Statistics):
     m3: np.ndarray | None
     m4: np.ndarray | None
     reg_covar: float
+
+    @property
+    def moments(self) -> tuple[np.ndarray, ...]:
+        """Weight, mean and power sums, as far as they are kept."""
+        higher = () if self.m3 is None or self.m4 is None else (self.m3, self.m4)
+        return self.n, self.mean, self.m2, *higher
 
     @property
     def variance(self) -> np.ndarray:
@@ -131,21 +137,9 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         return DiagonalMoments(n, mean, m2, m3, m4, reg_covar)
 
     def pool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
-        u = merge(a, b)
-        square = u.delta**2
-        m2 = a.m2 + b.m2 + u.between[:, None] * square
-        if a.m3 is None or a.m4 is None:
-            return DiagonalMoments(u.n, u.mean, m2, None, None, a.reg_covar)
-        left, right, between = u.left[:, None], u.right[:, None], u.between[:, None]
-        m3 = a.m3 + b.m3 + between * (left - right) * square * u.delta + 3 * u.delta * (left * b.m2 - right * a.m2)
-        m4 = (
-            a.m4
-            + b.m4
-            + between * (left**2 - left * right + right**2) * square**2
-            + 6 * square * (left**2 * b.m2 + right**2 * a.m2)
-            + 4 * u.delta * (left * b.m3 - right * a.m3)
-        )
-        return DiagonalMoments(u.n, u.mean, m2, m3, m4, a.reg_covar)
+        n, mean, m2, *higher = merge_moments(a.moments, b.moments)
+        m3, m4 = higher or (None, None)
+        return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
 
     def log_likelihood(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)

@@ -6,6 +6,7 @@ features no d x d matrix is ever built, and the precision is that of the vectors
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_of, merge, padded
+from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_moments, merge, padded
 from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
 
 _EPS = np.finfo(np.float64).eps
@@ -122,17 +123,8 @@ class FullGaussian(Likelihood[FullFactors]):
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> FullFactors:
         check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
-        factors = []
-
-        def block_means(block: Groups) -> tuple[np.ndarray, ...]:
-            vectors = block.rows()
-            n, mean = mean_of(block, vectors)
-            root = np.sqrt(block.row_weights)
-            rows = root[:, None] * (vectors - block.repeat(mean))
-            factors.append(_compress(Groups(rows, block.offsets), root / block.repeat(np.sqrt(n))))
-            return n, mean
-
-        n, mean = by_blocks(groups, block_means)
+        n, mean = by_blocks(groups, mean_moments)
+        factors = [_factors(groups[block], n[block], mean[block]) for block in groups.blocks()]
         return FullFactors(n, mean, (Groups.concatenate(factors),), kept_parts(groups, order), reg_covar)
 
     def pool(self, a: FullFactors, b: FullFactors) -> FullFactors:
@@ -166,26 +158,25 @@ class FullGaussian(Likelihood[FullFactors]):
         noise = statistics.reg_covar / eigenvalues
         trace, square_trace = noise.sum(axis=1) + outside, np.square(noise).sum(axis=1) + outside
         fourth = np.zeros(len(statistics))
-        for part in statistics.parts:
-            vectors, weights = padded([part.rows])
+        for part, i, vectors, weights in _of_equal_size(statistics.parts):
             # coordinates in the eigenbasis, in standard deviations
-            scale = np.sqrt(eigenvalues)[:, None]
-            scores = (vectors - statistics.mean[:, None]) @ basis.swapaxes(1, 2) / scale
+            scale = np.sqrt(eigenvalues[i])[:, None]
+            scores = (vectors - statistics.mean[i][:, None]) @ basis[i].swapaxes(1, 2) / scale
             square = np.square(scores).sum(axis=2)
-            cross = (np.square(scores) * noise[:, None]).sum(axis=2)
-            total, total_square = trace, square_trace
+            cross = (np.square(scores) * noise[i][:, None]).sum(axis=2)
+            total, total_square = trace[i], square_trace[i]
             if part.noise is not None:
-                root = basis @ part.noise / scale.swapaxes(1, 2)
+                root = basis[i] @ part.noise / scale.swapaxes(1, 2)
                 inner = root @ root.swapaxes(1, 2)
                 cross = cross + np.square(scores @ root).sum(axis=2)
                 total = total + np.trace(inner, axis1=1, axis2=2)
                 total_square = (
-                    square_trace
+                    total_square
                     + np.square(inner).sum((1, 2))
-                    + 2 * (np.diagonal(inner, axis1=1, axis2=2) * noise).sum(axis=1)
+                    + 2 * (np.diagonal(inner, axis1=1, axis2=2) * noise[i]).sum(axis=1)
                 )
             moments = (square + total[:, None]) ** 2 + 4 * cross + 2 * total_square[:, None]
-            fourth += (weights * moments).sum(axis=1)
+            fourth[i] += (weights * moments).sum(axis=1)
         return d + 0.5 * (fourth / statistics.n - d)
 
     def log_evidence(self, statistics: FullFactors | FullUnions) -> np.ndarray:
@@ -250,6 +241,33 @@ def _upper_triangle(matrices: np.ndarray) -> np.ndarray:
     """Entries of symmetric matrices as vectors of half their squared norm: diagonal over the root of 2, and above."""
     i, j = np.triu_indices(matrices.shape[1])
     return matrices[:, i, j] * np.where(i == j, np.sqrt(0.5), 1.0)
+
+
+def _of_equal_size(parts: tuple[Part, ...]) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
+    """The vectors of parts in pieces: indices of groups of equal size, (n, size, d) vectors and (n, size) weights."""
+    for part in parts:
+        for owners, rows in part.rows.pieces(part.rows.block_rows):
+            for size in np.unique(rows.sizes[rows.sizes > 0]):
+                chosen = np.flatnonzero(rows.sizes == size)
+                some = rows[chosen]
+                shape = len(chosen), int(size)
+                yield part, owners.start + chosen, some.rows().reshape(*shape, -1), some.row_weights.reshape(shape)
+
+
+def _factors(groups: Groups, n: np.ndarray, mean: np.ndarray) -> Groups:
+    """Rows F of each group with F^T F its scatter, from a block of groups or a single large one."""
+
+    def centred(some: Groups, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        root = np.sqrt(some.row_weights)
+        return root, root[:, None] * (some.rows() - some.repeat(mean))
+
+    if groups.n_rows <= groups.block_rows:
+        root, rows = centred(groups, mean)
+        return _compress(Groups(rows, groups.offsets), root / groups.repeat(np.sqrt(n)))
+    triangle = np.empty((0, groups.n_features))
+    for _, piece in groups.pieces(groups.block_rows):
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, centred(piece, mean)[1]]), mode="r"))
+    return Groups(triangle, [0, len(triangle)])
 
 
 def _compress(factors: Groups, unit: np.ndarray) -> Groups:

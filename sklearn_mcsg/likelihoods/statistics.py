@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_mcsg.groups import Groups, Rows
 from sklearn_mcsg.storage import register
 
 _PROJECTIONS = 2**19  # products of vectors and means at a time
+_NUMBERS = 2**21  # numbers of these vectors
 
 
 @register
@@ -61,6 +63,15 @@ class Statistics:
         """Join statistics one after the other."""
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
         return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+
+    def without_vectors(self) -> Self:
+        """The same statistics without the vectors that some keep by reference."""
+        return replace(self, **{"parts": ()}) if getattr(self, "parts", ()) else self
+
+    def with_vectors(self, *sources: Statistics) -> Self:
+        """The same statistics with the vectors that others keep of the same groups."""
+        parts = tuple(part for source in sources for part in getattr(source, "parts", ()))
+        return replace(self, **{"parts": parts}) if parts else self
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
         """Apply a function to batches of groups, one after the other, and join the results.
@@ -148,11 +159,18 @@ def _row_nbytes(value: object) -> int:
     return value.nbytes // max(1, len(value)) if isinstance(value, np.ndarray) else 0
 
 
-def by_blocks(groups: Groups, function: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """Apply a function to blocks of groups that fit into the working memory, and join the results."""
+def by_blocks(groups: Groups, moments: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Moments of groups, computed for blocks that fit into the working memory; larger groups in pieces.
+
+    `moments` returns weights, means and centred power sums, as `merge_moments` takes them.
+    """
     joined: tuple[np.ndarray, ...] = ()
     for block in groups.blocks():
-        parts = function(groups[block])
+        some = groups[block]
+        if some.n_rows > some.block_rows:  # a single group
+            parts = reduce(merge_moments, (moments(piece) for _, piece in some.pieces(some.block_rows)))
+        else:
+            parts = moments(some)
         joined = joined or tuple(np.empty((len(groups), *part.shape[1:])) for part in parts)
         for whole, part in zip(joined, parts, strict=True):
             whole[block] = part
@@ -163,6 +181,11 @@ def mean_of(groups: Groups, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Total weight and weighted mean of each group, with mean 0 for groups without vectors."""
     n = groups.totals
     return n, groups.sum(vectors) / np.where(n > 0, n, 1)[:, None]
+
+
+def mean_moments(block: Groups) -> tuple[np.ndarray, ...]:
+    """Total weight and weighted mean of each group."""
+    return mean_of(block, block.rows())
 
 
 def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
@@ -195,25 +218,54 @@ class Merge:
 
 def merge(a: Statistics, b: Statistics) -> Merge:
     """Pool weights and means, row by row."""
-    n = a.n + b.n
-    total = np.where(n > 0, n, 1)
-    delta = b.mean - a.mean
-    right = b.n / total
-    return Merge(n, a.mean + delta * right[:, None], delta, a.n / total, right, a.n * right)
+    return merge_means(a.n, a.mean, b.n, b.mean)
+
+
+def merge_means(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
+    """Pool weights and means of two collections, row by row."""
+    total = n + m
+    divisor = np.where(total > 0, total, 1)
+    delta = other - mean
+    right = m / divisor
+    return Merge(total, mean + delta * right[:, None], delta, n / divisor, right, n * right)
+
+
+def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Pool weights, means and centred power sums of orders 2 to 4, as many as are given, row by row (Pebay 2008)."""
+    u = merge_means(*a[:2], *b[:2])
+    if len(a) == 2:
+        return u.n, u.mean
+    square = u.delta**2
+    m2 = a[2] + b[2] + u.between[:, None] * square
+    if len(a) == 3:
+        return u.n, u.mean, m2
+    left, right, between = u.left[:, None], u.right[:, None], u.between[:, None]
+    m3 = a[3] + b[3] + between * (left - right) * square * u.delta + 3 * u.delta * (left * b[2] - right * a[2])
+    m4 = (
+        a[4]
+        + b[4]
+        + between * (left**2 - left * right + right**2) * square**2
+        + 6 * square * (left**2 * b[2] + right**2 * a[2])
+        + 4 * u.delta * (left * b[3] - right * a[3])
+    )
+    return u.n, u.mean, m2, m3, m4
 
 
 def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]) -> np.ndarray:
-    """Weighted sum over each group's vectors of ``term(vectors, rows, block, noise)``, by blocks of groups.
+    """Weighted sum over each group's vectors of ``term(vectors, rows, owners, noise)``, in pieces of bounded size.
 
-    `term` returns one row per vector; its columns, if any, are summed separately.
+    `rows` are the vectors of a piece as groups, and `owners` the slice of the groups that they belong to. `term`
+    returns one row per vector; its columns, if any, are summed separately.
     """
     total = np.zeros(())
     for part in parts:
-        sums = []
-        for block in part.rows.blocks():
-            rows = part.rows[block]
-            sums.append(rows.sum(term(rows.rows(), rows, block, part.noise)))
-        total = total + np.concatenate(sums)
+        sums, whole = np.zeros(()), (slice(0, len(part.rows)), part.rows)
+        for owners, rows in part.rows.pieces(part.rows.block_rows) if part.rows.n_rows else (whole,):
+            values = rows.sum(term(rows.rows(), rows, owners, part.noise))
+            if not sums.shape:
+                sums = np.zeros((len(part.rows), *values.shape[1:]))
+            sums[owners] += values
+        total = total + sums
     return total
 
 
@@ -248,6 +300,6 @@ def sum_over_vectors(function: Callable, rows: Groups, near: Statistics, far: St
     `function(piece, near, far, owners)` returns both sums for a piece of the rows and the near groups it belongs to.
     """
     sums = np.zeros((2, len(near), len(far)))
-    for owners, piece in rows.pieces(max(1, _PROJECTIONS // len(far))):
+    for owners, piece in rows.pieces(max(1, min(_PROJECTIONS // len(far), _NUMBERS // rows.n_features))):
         sums[:, owners] += function(piece, near[owners], far, owners)
     return sums

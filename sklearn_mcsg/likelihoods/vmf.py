@@ -320,11 +320,10 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _check_directions(groups: Groups) -> None:
-    for block in groups.blocks():
-        rows = groups[block]
+    for owners, rows in groups.pieces(groups.block_rows):
         blank = ~rows.rows().any(axis=1) & (rows.row_weights > 0)
         if blank.any():
-            i = block.start + rows.group_of(int(np.argmax(blank)))
+            i = owners.start + rows.group_of(int(np.argmax(blank)))
             raise ValueError(
                 f"Group {i} holds a zero vector, which has no direction: likelihood='vmf' cannot use it. "
                 f"Remove zero vectors or give them weight 0."

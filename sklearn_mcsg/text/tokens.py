@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
-__all__ = ["tokenize"]
+__all__ = ["pieces", "tokenize"]
 
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 _MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
@@ -23,6 +24,30 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+
+
+_PIECE = 2**20  # characters of a long text that are tokenised at a time
+_SPACE = re.compile(r"\s(?=[A-Za-z0-9])")
+
+
+def pieces(text: str) -> Iterator[str]:
+    """A text in pieces of about a million characters that begin at white space, which no token crosses.
+
+    Parameters
+    ----------
+    text : str
+        A text of any length.
+
+    Yields
+    ------
+    piece : str
+        The pieces, which together are the text. Without white space it stays whole.
+    """
+    start = 0
+    while len(text) - start > _PIECE and (space := _SPACE.search(text, start + _PIECE)):
+        yield text[start : space.start()]
+        start = space.start()
+    yield text[start:] if start else text
 
 
 def tokenize(text: str) -> list[str]:

@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.tables import WordTable, lengths, open_table
-from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text.tokens import pieces, tokenize
 
 __all__ = ["EmbeddingVectorizer"]
 
@@ -276,14 +276,15 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _look_up(self, X: Iterable[str], table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
         """Rows of the known tokens of all texts, the offsets of the texts, and the share of unknown tokens."""
-        split, lowercase = self._splitting(table)
+        split, lowercase, divisible = self._splitting(table)
         row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
         pad = () if self.pad_token is None else (table.rows[self.pad_token],)
         for i, text in enumerate(_check_texts(X)):
             if not isinstance(text, str):
                 raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
             try:
-                rows.extend(map(row_of, split(text.lower() if lowercase else text)))
+                for piece in pieces(text) if divisible else (text,):
+                    rows.extend(map(row_of, split(piece.lower() if lowercase else piece)))
             except TypeError as error:
                 raise TypeError(f"The tokenizer must return strings; for text {i}, {error}.") from error
             rows.extend(pad)
@@ -293,13 +294,21 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
         kept = known >= 0
         n_tokens = len(known) - len(pad) * (len(ends) - 1)
-        return known[kept], offsets_of(kept)[ends], float((~kept).sum() / max(1, n_tokens))
+        oov_rate = float((len(kept) - np.count_nonzero(kept)) / max(1, n_tokens))
+        if not oov_rate:
+            return known, np.array(ends), oov_rate
+        counted = np.cumsum(kept, dtype=np.intc if len(kept) < 2**31 else np.int64)
+        offsets = np.array([counted[end - 1] if end else 0 for end in ends])
+        return known[kept], offsets, oov_rate
 
-    def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool]:
-        """The tokenizer, and whether it is given texts in lower case; a table's own one sees them as they are."""
-        if self.tokenizer is None and table.tokenizer is not None:
-            return table.tokenizer, False
-        return tokenize if self.tokenizer is None else self.tokenizer, self.lowercase
+    def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool, bool]:
+        """The tokenizer, and whether it takes texts in lower case and long texts in pieces.
+
+        A table's own tokenizer sees texts as they are; a user's own one sees them whole.
+        """
+        if self.tokenizer is not None:
+            return self.tokenizer, self.lowercase, False
+        return (tokenize, self.lowercase, True) if table.tokenizer is None else (table.tokenizer, False, True)
 
     def _to_groups(self, rows: np.ndarray, offsets: np.ndarray, X: Any) -> Groups:
         groups = self._weighted(rows, offsets)

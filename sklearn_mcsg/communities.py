@@ -1,0 +1,319 @@
+"""Clusters of groups in their embedding: communities of the neighbour graph, or a given number by k-means.
+
+    groups --embedding--> points at unit length --15 nearest neighbours--> graph --Louvain--> communities
+                                                --average linkage of a sample--> centres --k-means--> clusters
+
+Both are close to linear in the number of groups. Quality was compared on several corpora: doc/grouping.md.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg import candidates
+from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg._sklearn import HasMethods, Interval
+from sklearn_mcsg.candidates import CandidateIndex, PointSpace
+from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.groups import GroupsLike
+
+__all__ = ["GroupClustering"]
+
+_EXACT_UP_TO = 50_000  # points whose neighbours are found by comparing all pairs
+_CANDIDATES = 4  # for each neighbour, above
+_BATCH_BYTES = 2**25  # of candidates at a time
+
+
+class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    """Cluster groups of vectors in their embedding, from a few to millions.
+
+    Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
+    there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there.
+
+    Parameters
+    ----------
+    n_clusters : int, default=None
+        Number of clusters; ``None`` finds communities and their number.
+    embedding : estimator, default=None
+        A `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding` builds for texts. ``None``
+        means ``GroupEmbedding(prior_strength=0.5)``.
+    n_neighbors : int, default=15
+        Number of neighbours of each group in the graph.
+    resolution : float, default=1.0
+        Larger values find more and smaller communities.
+    sample_size : int, default=5000
+        Largest number of groups that average linkage uses.
+    random_state : int, RandomState instance or None, default=None
+        Determines the order in which communities grow, and the sample.
+    n_jobs : int, default=None
+        Number of jobs for the neighbours of all groups.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_groups,)
+        The cluster of each group. The largest cluster is 0.
+    n_clusters_ : int
+        Number of clusters.
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_components)
+        Mean direction of each cluster.
+    distances_ : ndarray of shape (n_groups,)
+        Distance of each group to the centre of its cluster: one minus the cosine.
+    embedding_ : estimator
+        The fitted embedding.
+
+    See Also
+    --------
+    ModelComparisonClustering : Clusters by comparing models of whole clusters; a tree, for up to 10,000 groups.
+
+    Notes
+    -----
+    Communities are those of Louvain's method, which maximises modularity. They need scikit-network:
+    ``pip install "sklearn-mcsg[text]"``. Above 50,000 groups their neighbours are found approximately if faiss is
+    installed, and otherwise by comparing all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupClustering
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(4 * np.eye(3, 6)[i % 3], size=(rng.integers(4, 12), 6)) for i in range(90)]
+    >>> clustering = GroupClustering(random_state=0).fit(X)
+    >>> clustering.n_clusters_
+    3
+    >>> len(set(zip(clustering.labels_.tolist(), range(3))))
+    3
+    >>> clustering.predict(X[:3]) == clustering.labels_[:3]
+    array([ True,  True,  True])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "embedding": [HasMethods(["fit_transform", "transform"]), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "resolution": [Interval(Real, 0, None, closed="neither")],
+        "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        embedding: Any = None,
+        n_neighbors: int = 15,
+        resolution: float = 1.0,
+        sample_size: int = 5000,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_clusters = n_clusters
+        self.embedding = embedding
+        self.n_neighbors = n_neighbors
+        self.resolution = resolution
+        self.sample_size = sample_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Embed groups and cluster them.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            The groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupClustering
+        """
+        self._validate_params()
+        embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
+        points = unit_length(np.asarray(embedding.fit_transform(X)))
+        if self.n_clusters is not None and self.n_clusters > len(points):
+            raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(points)} groups.")
+        random_state = check_random_state(self.random_state)
+        if self.n_clusters is not None:
+            labels = self._partition(points, random_state)
+        else:
+            labels = find_communities(
+                points,
+                n_neighbors=self.n_neighbors,
+                resolution=self.resolution,
+                random_state=random_state,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+        self.embedding_ = embedding
+        self.labels_ = _largest_first(labels)
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self.cluster_centers_ = _mean_directions(points, self.labels_, self.n_clusters_)
+        self.distances_ = compare_unit_rows(points, self.cluster_centers_[self.labels_], "distance")
+        return self
+
+    def _partition(self, points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+        """Clusters of k-means, started from the clusters of average linkage of a sample."""
+        k, sample = int(self.n_clusters or 1), points
+        if len(points) > max(self.sample_size, k):
+            sample = points[np.sort(random_state.permutation(len(points))[: max(self.sample_size, k)])]
+        linked = AgglomerativeClustering(k, metric="cosine", linkage="average").fit_predict(sample)
+        centres = _mean_directions(sample, linked, k)
+        return KMeans(k, init=centres, n_init=1, verbose=0).fit_predict(points)
+
+    def predict(self, X: GroupsLike) -> np.ndarray:
+        """Find the cluster with the nearest centre for each group.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            New groups.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups,)
+        """
+        return self.transform(X).argmin(axis=1)
+
+    def transform(self, X: GroupsLike) -> np.ndarray:
+        """Distances of groups to the centres of all clusters: one minus the cosine.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            Groups.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_groups, `n_clusters_`)
+        """
+        check_is_fitted(self, "cluster_centers_")
+        return compare_units(unit_length(np.asarray(self.embedding_.transform(X))), self.cluster_centers_, "distance")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Width of the vectors."""
+        check_is_fitted(self, "embedding_")
+        return self.embedding_.n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+
+def find_communities(
+    points: np.ndarray,
+    *,
+    n_neighbors: int = 15,
+    resolution: float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> np.ndarray:
+    """Communities in the graph of nearest neighbours of points at unit length.
+
+    Two points are joined if either is among the nearest of the other; the weight of the edge is their cosine.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_components)
+        Points at unit length.
+    n_neighbors : int, default=15
+        Number of neighbours.
+    resolution : float, default=1.0
+        Larger values find more communities.
+    random_state : int, RandomState instance or None, default=None
+        Determines the order in which communities grow.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_points,)
+    """
+    try:
+        from sknetwork.clustering import Louvain
+    except ImportError as error:
+        raise ImportError(
+            'Communities need scikit-network: pip install "sklearn-mcsg[text]", or set n_clusters.'
+        ) from error
+    graph = neighbour_graph(points, n_neighbors, n_jobs, verbose)
+    if not graph.nnz:
+        return np.zeros(len(points), dtype=int)
+    random_state = check_random_state(random_state)
+    return Louvain(resolution, shuffle_nodes=True, random_state=random_state).fit_predict(graph).astype(int)
+
+
+def neighbour_graph(points: np.ndarray, n_neighbors: int, n_jobs: int | None, verbose: int) -> sparse.csr_matrix:
+    """The symmetric graph of nearest neighbours of unit points, weighted by cosines."""
+    n = len(points)
+    k = min(n_neighbors, n - 1)
+    if n > _EXACT_UP_TO and candidates.is_available():
+        cosines, neighbours = _approximate_neighbours(points, k, n_jobs, verbose)
+    else:
+        search = NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points)
+        distances, neighbours = search.kneighbors()
+        cosines = 1 - distances**2 / 2
+    pointers = np.arange(0, n * k + 1, k)
+    graph = sparse.csr_matrix((np.maximum(cosines, 0).ravel(), neighbours.ravel(), pointers), shape=(n, n))
+    graph.eliminate_zeros()
+    return graph.maximum(graph.T).tocsr()
+
+
+def _approximate_neighbours(
+    points: np.ndarray, k: int, n_jobs: int | None, verbose: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and indices of the nearest neighbours among candidates."""
+    index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points)
+    cosines, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
+    step = count_within(points.itemsize * _CANDIDATES * k * points.shape[1], _BATCH_BYTES)
+    with progress(verbose, len(points), "neighbours", " groups") as advance:
+        for batch in gen_batches(len(points), step):
+            rows = np.arange(batch.start, batch.stop)
+            found = index.search(index.points(points[batch]), _CANDIDATES * k + 1, n_jobs)
+            near = np.einsum("ij,ikj->ik", points[batch], points[found])
+            near[found == rows[:, None]] = -np.inf
+            best = np.argpartition(-near, k - 1, axis=1)[:, :k]
+            cosines[batch] = np.take_along_axis(near, best, axis=1)
+            neighbours[batch] = np.take_along_axis(found, best, axis=1)
+            advance(len(rows))
+    return cosines, neighbours
+
+
+def _largest_first(labels: np.ndarray) -> np.ndarray:
+    """Labels renumbered by size; equal sizes in order of appearance."""
+    _, first, labels, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(sizes), dtype=int)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(sizes))
+    return rank[labels]
+
+
+def _mean_directions(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Mean of the points of each cluster, at unit length."""
+    members = sparse.csr_matrix((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))
+    return unit_length(members[:n_clusters] @ points)

@@ -1,0 +1,138 @@
+"""Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import cosine_distances, cosine_similarity
+from sklearn.preprocessing import normalize
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, communities, make_text_embedding
+from sklearn_mcsg.communities import find_communities, neighbour_graph
+
+pytest.importorskip("sknetwork")
+
+
+def planted(n=300, k=6, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = 3 * np.random.default_rng(7).normal(size=(k, d))
+    sizes, truth = rng.integers(3, 9, n), rng.integers(k, size=n)
+    vectors = np.repeat(centres[truth], sizes, axis=0) + rng.normal(size=(sizes.sum(), d))
+    return Groups(vectors, np.concatenate([[0], np.cumsum(sizes)])), truth
+
+
+@pytest.mark.parametrize("n_clusters", [None, 6])
+def test_finds_planted_clusters_and_places_new_groups(n_clusters):
+    X, truth = planted()
+    clustering = GroupClustering(n_clusters, random_state=0).fit(X)
+    assert clustering.n_clusters_ == 6
+    assert adjusted_rand_score(truth, clustering.labels_) == 1
+    assert_array_equal(clustering.predict(X), clustering.labels_)
+    new, expected = planted(100, seed=1)
+    assert adjusted_rand_score(expected, clustering.predict(new)) == 1
+    assert (np.diff(np.bincount(clustering.labels_)) <= 0).all(), "the largest cluster is the first"
+
+
+def test_centres_and_distances():
+    X, _ = planted()
+    clustering = GroupClustering(random_state=0).fit(X)
+    points = normalize(clustering.embedding_.transform(X))
+    centres = [normalize(points[clustering.labels_ == k].mean(axis=0)[None])[0] for k in range(6)]
+    assert_allclose(clustering.cluster_centers_, centres, atol=1e-12)
+    assert_allclose(clustering.transform(X), cosine_distances(points, centres), atol=1e-12)
+    assert_allclose(clustering.distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-12)
+    assert clustering.get_feature_names_out().tolist() == [f"groupclustering{k}" for k in range(6)]
+
+
+def test_resolution_divides_further():
+    X, _ = planted(400, k=3)
+    numbers = [GroupClustering(resolution=r, random_state=0).fit(X).n_clusters_ for r in (0.2, 1, 5)]
+    assert numbers[0] <= 3 <= numbers[1] < numbers[2]
+
+
+def test_graph_is_symmetric_and_joins_the_nearest():
+    points = normalize(np.random.default_rng(0).normal(size=(60, 5)))
+    graph = neighbour_graph(points, 4, None, 0)
+    cosines = cosine_similarity(points)
+    np.fill_diagonal(cosines, -1)
+    near = np.zeros((60, 60), dtype=bool)
+    np.put_along_axis(near, np.argsort(-cosines, axis=1)[:, :4], True, axis=1)
+    expected = np.where((near | near.T) & (cosines > 0), cosines, 0)
+    assert_allclose(graph.toarray(), expected, atol=1e-12)
+
+
+def test_many_groups_are_clustered_like_few(monkeypatch):
+    pytest.importorskip("faiss")
+    X, truth = planted(900)
+    few = GroupClustering(random_state=0).fit(X)
+    monkeypatch.setattr(communities, "_EXACT_UP_TO", 100)
+    many = GroupClustering(random_state=0).fit(X)
+    assert_array_equal(many.labels_, few.labels_)
+    points = normalize(np.random.default_rng(0).normal(size=(500, 40))).astype(np.float32)
+    approximate = neighbour_graph(points, 10, 2, 0)
+    monkeypatch.setattr(communities, "_EXACT_UP_TO", 1000)
+    exact = neighbour_graph(points, 10, None, 0)
+    shared = approximate.multiply(exact > 0).nnz / exact.nnz
+    assert shared > 0.95
+    sampled = GroupClustering(6, sample_size=60, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, sampled.labels_) == 1
+
+
+def test_same_state_same_clusters():
+    X, _ = planted(300, k=12)
+    X = Groups(X.vectors + 4 * np.random.default_rng(0).normal(size=X.vectors.shape), X.offsets)
+    model = GroupClustering(random_state=3)
+    assert_array_equal(clone(model).fit(X).labels_, clone(model).fit(X).labels_)
+
+
+def test_texts_through_a_pipeline():
+    vectors = {
+        f"{topic}{i}": np.eye(3)[t] * 4 + 0.5 * np.random.default_rng(i + 10 * t).normal(size=3)
+        for t, topic in enumerate("abc")
+        for i in range(5)
+    }
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"{topic}{i}" for i in rng.integers(5, size=6)) for topic in "abc" * 10]
+    clustering = GroupClustering(3, embedding=make_text_embedding(vectors=vectors, weighting=None)).fit(texts)
+    assert adjusted_rand_score(list("abc" * 10), clustering.labels_) == 1
+    assert clustering.predict(["b1 b2"])[0] == clustering.labels_[1]
+
+
+def test_few_and_equal_groups():
+    X, _ = planted(2)
+    assert GroupClustering(random_state=0).fit(X).n_clusters_ in (1, 2)
+    equal = GroupClustering(random_state=0).fit([np.eye(3)] * 5)
+    assert_array_equal(equal.labels_, 0)
+    assert find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), random_state=0).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
+
+
+def test_errors(monkeypatch):
+    X, _ = planted(5)
+    with pytest.raises(ValueError, match="n_clusters=6 is more than the 5 groups"):
+        GroupClustering(6).fit(X)
+    with pytest.raises(ValueError, match="'resolution' parameter"):
+        GroupClustering(resolution=0).fit(X)
+    monkeypatch.setitem(sys.modules, "sknetwork.clustering", None)
+    with pytest.raises(ImportError, match=r'scikit-network: pip install "sklearn-mcsg\[text\]", or set n_clusters'):
+        GroupClustering().fit(X)
+    assert GroupClustering(2).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@parametrize_with_checks(
+    [
+        GroupClustering(random_state=0),
+        GroupClustering(3, embedding=GroupEmbedding(prior_strength=0.5, whiten=0.5), random_state=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
