@@ -154,7 +154,7 @@ class Comparison:
 
     def prepare(self, statistics: Statistics, output: Output, references: Prepared | None = None) -> Prepared:
         """Prepare groups for an output; `references` are the prepared reference groups, if it needs them."""
-        statistics = self.with_pseudo(statistics)
+        statistics = self.likelihood.for_pairs(self.with_pseudo(statistics))
         prepared = Prepared(statistics, statistics.n, self._information(statistics))
         self._check_finite(prepared.information)
         if output.needs_doubled:
@@ -220,7 +220,7 @@ class Comparison:
         comparison = replace(self, pseudo=None)
         shared = shares_memory(len(blocks), self.n_jobs)
         local = store if shared else None
-        tasks = ((compare, comparison, left[i], right[j], i, j, output.name, local) for i, j in blocks)
+        tasks = ((compare, comparison, *_two(left, right, i, j), i, j, output.name, local) for i, j in blocks)
         rows = compare is _rows_of_block
         sizes = [(i.stop - i.start) * (1 if rows else j.stop - j.start) for i, j in blocks]
         with progress(self.verbose, sum(sizes)) as advance:
@@ -272,6 +272,12 @@ def _compare(
         which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
         raise_not_finite(f"The comparison {which}")
     return i, j, block.size, store(i, j, block) if store else block
+
+
+def _two(left: Prepared, right: Prepared, i: slice, j: slice) -> tuple[Prepared, Prepared]:
+    """Both sides of a block; if it is on the diagonal of a symmetric matrix, both are one object."""
+    some = left[i]
+    return some, some if right is left and i == j else right[j]
 
 
 def _all_pairs_of_block(

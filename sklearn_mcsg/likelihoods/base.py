@@ -137,6 +137,10 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
             f"explanation needs."
         )
 
+    def for_pairs(self, statistics: S) -> S:
+        """Statistics with what the fit of all pairs needs to know of each group; what they have already is kept."""
+        return statistics
+
     def balance(self, statistics: S) -> S:
         """Statistics of the same groups with weights that sum to 1 in each; empty groups stay empty."""
         raise TypeError(f"{type(self).__name__} defines no balance.")
@@ -250,7 +254,9 @@ class Unions(ABC, Generic[S]):
     compiled: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, likelihood: Likelihood[S], left: S, right: S, dtype: np.dtype):
-        self.likelihood, self.left, self.right, self.dtype = likelihood, left, right, dtype
+        self.likelihood, self.dtype = likelihood, dtype
+        self.left = likelihood.for_pairs(left)
+        self.right = self.left if right is left else likelihood.for_pairs(right)
 
     @classmethod
     def is_usable_for(cls, likelihood: Likelihood[S], left: S, right: S) -> bool:

@@ -72,7 +72,8 @@ class DiagonalUnions(Unions[DiagonalMoments]):
 
         def noisy(s: Any) -> tuple[np.ndarray, ...]:
             n, eps = s.n[:, None], s.reg_covar
-            fourth = () if s.m4 is None else (s.m3, s.m4 + 6 * eps * s.m2 + 3 * eps**2 * n)
+            # third moments by 2/3 and fourth moments over 6, as the kernel takes them
+            fourth = () if s.m4 is None else (s.m3 * (2 / 3), s.m4 / 6 + eps * s.m2 + 0.5 * eps**2 * n)
             return s.n, s.mean, s.m2 + n * eps, *fourth
 
         return _sum_over_features(noisy(self.left), noisy(self.right), self.dtype, self.n_features)
@@ -192,9 +193,9 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
 def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 0) -> tuple[Any, ...]:
     """Sum log scatters of all unions over the features and, where fourth moments are given, kurtoses.
 
-    Both sides are (weights, means, scatters[, third, fourth moments]). Returns the log scatters minus `times` the log
-    total weight, and the kurtoses; if `times` is the number of features, the former are log variances. Returns an empty
-    tuple if the scatters differ too widely for products.
+    Both sides are (weights, means, scatters[, third moments by 2/3, fourth moments over 6]). Returns the log scatters
+    minus `times` the log total weight, and the kurtoses; if `times` is the number of features, the former are log
+    variances. Returns an empty tuple if the scatters differ too widely for products.
 
     A kernel multiplies `step` scatters before it extracts the exponent. For feature k, all pooled scatters lie between
     `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each

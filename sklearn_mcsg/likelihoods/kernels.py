@@ -31,7 +31,7 @@ from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 ROWS, TILE, WIDTH = 4, 32, 256
-_NARROW_TILE = 8  # TILE of the kernel that keeps more numbers per pair
+_NARROW_TILE = 16  # TILE of the kernel that keeps more numbers per pair
 _OPTIONS: Any = {"fastmath": {"contract", "nsz", "arcp", "nnan", "ninf"}, "error_model": "numpy"}
 _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the fraction, exponent of 1
     np.float64: (np.uint64, np.int64, 52, 1023),
@@ -164,45 +164,61 @@ def log_products_and_kurtosis(
 ):
     """Sum log scatters, minus a multiple of the log total weight, and fourth moments over squared scatters.
 
-    The pooled fourth moment follows Pebay's formula; a and b are the shares of the two groups in the total weight.
+    Let e be the difference of two means, a and b = 1 - a the shares of the two groups in the total weight, and w that
+    of the squared difference. Pebay's formula for the pooled fourth moment is
+
+        M4 = m4 + m4' + 6 [ae (ae m2' + 2/3 m3') + be (be m2 - 2/3 m3) + w (1 - 3ab) e^4 / 6],
+
+    where the right side is marked. The caller multiplies third moments by 2/3 and divides fourth moments by 6. Two
+    features share a division.
     """
     d, m = mu_right.shape
-    state, exponent = np.empty((_NARROW_TILE, 8, WIDTH)), np.empty((_NARROW_TILE, WIDTH), np.int64)
+    state, exponent = np.empty((_NARROW_TILE, 5, WIDTH)), np.empty((_NARROW_TILE, WIDTH), np.int64)
     for tile in _tiles(n.shape[0], m, _NARROW_TILE):
         top, height, start, width = tile[0], tile[1], tile[2], tile[3]
         stop = start + width
         for r in range(height):
             for j in range(width):
                 a = n[top + r] / (n[top + r] + n_right[start + j])
-                b = 1 - a
                 w = a * n_right[start + j]
                 state[r, 0, j], state[r, 1, j], exponent[r, j] = 1, 0, 0
-                state[r, 2, j], state[r, 3, j] = w, w * (1 - 3 * a * b)
-                state[r, 4, j], state[r, 5, j], state[r, 6, j], state[r, 7, j] = 6 * a * a, 6 * b * b, 4 * a, 4 * b
+                state[r, 2, j], state[r, 3, j], state[r, 4, j] = w, w * (1 - 3 * a * (1 - a)) / 6, a
         for k0 in range(0, d, step):
             for r in range(height):
-                product, total, weight, quartic = state[r, 0], state[r, 1], state[r, 2], state[r, 3]
-                square_a, square_b, cross_a, cross_b = state[r, 4], state[r, 5], state[r, 6], state[r, 7]
-                for k in range(k0, k0 + step):
-                    mean, c2 = mu_right[k, start:stop], m2_right[k, start:stop]
-                    c3, c4 = m3_right[k, start:stop], m4_right[k, start:stop]
-                    centre, b2, b3, b4 = mu[top + r, k], m2[top + r, k], m3[top + r, k], m4[top + r, k]
+                product, total = state[r, 0], state[r, 1]
+                weight, quartic, share = state[r, 2], state[r, 3], state[r, 4]
+                for k in range(k0, k0 + step, 2):
+                    mean_x, mean_y = mu_right[k, start:stop], mu_right[k + 1, start:stop]
+                    c2_x, c2_y = m2_right[k, start:stop], m2_right[k + 1, start:stop]
+                    c3_x, c3_y = m3_right[k, start:stop], m3_right[k + 1, start:stop]
+                    c4_x, c4_y = m4_right[k, start:stop], m4_right[k + 1, start:stop]
+                    centre_x, centre_y = mu[top + r, k], mu[top + r, k + 1]
+                    b2_x, b2_y = m2[top + r, k], m2[top + r, k + 1]
+                    b3_x, b3_y = m3[top + r, k], m3[top + r, k + 1]
+                    b4_x, b4_y = m4[top + r, k], m4[top + r, k + 1]
                     for j in range(width):
-                        e = mean[j] - centre
-                        e2 = e * e
-                        scatter = c2[j] + b2 + weight[j] * e2
-                        fourth = c4[j] + b4 + e2 * (quartic[j] * e2 + square_a[j] * c2[j] + square_b[j] * b2)
-                        fourth += e * (cross_a[j] * c3[j] - cross_b[j] * b3)
-                        inverse = 1 / scatter
-                        product[j] *= scatter
-                        total[j] += fourth * inverse * inverse
+                        w, q, a = weight[j], quartic[j], share[j]
+                        e, f = mean_x[j] - centre_x, mean_y[j] - centre_y
+                        e2, f2 = e * e, f * f
+                        scatter_x, scatter_y = c2_x[j] + b2_x + w * e2, c2_y[j] + b2_y + w * f2
+                        ae, af = a * e, a * f
+                        be, bf = e - ae, f - af
+                        fourth_x = c4_x[j] + b4_x + ae * (ae * c2_x[j] + c3_x[j]) + be * (be * b2_x - b3_x)
+                        fourth_y = c4_y[j] + b4_y + af * (af * c2_y[j] + c3_y[j]) + bf * (bf * b2_y - b3_y)
+                        fourth_x += q * e2 * e2
+                        fourth_y += q * f2 * f2
+                        both = scatter_x * scatter_y
+                        inverse = 1 / both
+                        product[j] *= both
+                        inverse_x, inverse_y = inverse * scatter_y, inverse * scatter_x
+                        total[j] += fourth_x * inverse_x * inverse_x + fourth_y * inverse_y * inverse_y
                 take_exponents(product[:width], exponent[r])
         for r in range(height):
             row = out[top + r, start:stop]
             row[:] = constant
             add_logarithms(state[r, 0], exponent[r], 1.0, row)
             for j in range(width):
-                kurtosis[top + r, start + j] = state[r, 1, j] * (n[top + r] + n_right[start + j])
+                kurtosis[top + r, start + j] = 6 * state[r, 1, j] * (n[top + r] + n_right[start + j])
                 exponent[r, j] = 0
             _subtract_log_total(n[top + r], n_right[start:stop], times, state[r, 2, :width], exponent[r], row)
 
@@ -235,6 +251,70 @@ def piecewise_cubic(position, pieces, inverse_step):
             k = int(-position[i, j] * inverse_step)
             x = -position[i, j] - k * step
             position[i, j] = ((pieces[k, 0] * x + pieces[k, 1]) * x + pieces[k, 2]) * x + pieces[k, 3]
+
+
+@_compile
+def add_moments(products, shift, squares, weights, starts, sums):
+    """Add the weighted sums of v, v^2 and |y|^2 v to those of each pair of groups: v is a product less y's shift."""
+    for g in range(len(starts) - 1):
+        first, second, third = sums[0, g], sums[1, g], sums[2, g]
+        for x in range(starts[g], starts[g + 1]):
+            product, s, c = products[x], shift[x], weights[x]
+            cq = c * squares[x]
+            for j in range(len(first)):
+                v = product[j] - s
+                first[j] += c * v
+                second[j] += c * v * v
+                third[j] += cq * v
+
+
+@_compile
+def add_moments_about_unions(projected, distances, n, n_right, totals, sums):
+    """Add sums over the vectors of left groups, about the means of all unions.
+
+    Let y be a vector of a left group minus the group's mean, D the right mean minus the left mean, and s the share of
+    the right group. The vector minus the mean of the union is y - sD, and sums over y give
+
+        sum |y - sD|^2 = sum |y|^2 - 2s sum y.D + s^2 N |D|^2,
+        sum |y - sD|^4 = sum |y|^4 + 4 s^2 sum (y.D)^2 - 4s sum |y|^2 y.D + 2 s^2 |D|^2 sum |y|^2
+                         - 4 s^3 |D|^2 sum y.D + N s^4 |D|^4.
+
+    `projected` are the sums of y.D, (y.D)^2 and |y|^2 y.D, `distances` the squares of D, and `totals` N, sum |y|^2 and
+    sum |y|^4 of each left group. N and both results are added to `sums`.
+    """
+    for i in range(len(n)):
+        weight, squares, fourth = totals[i]
+        for j in range(len(n_right)):
+            share = n_right[j] / (n[i] + n_right[j])
+            square = share * share
+            step, shift = square * max(distances[i, j], 0.0), share * projected[0, i, j]
+            sums[0, i, j] += weight
+            sums[1, i, j] += squares - 2 * shift + weight * step
+            sums[2, i, j] += (
+                fourth
+                + 4 * (square * projected[1, i, j] - share * projected[2, i, j])
+                + step * (2 * squares - 4 * shift + weight * step)
+            )
+
+
+@_compile
+def add_axial_squares(products, shift, weights, starts, inverse, expected, noise, sums):
+    """Add sums over noisy unit vectors u of mean squares along the direction m of each union, minus E, and across it.
+
+    t = u.m is a product plus the vector's shift, times the inverse of the resultant. `noise` holds the length, the
+    transverse and the axial moment of `AxialMoments`, whose `squares` these are, and the number of features.
+    """
+    length, transverse, axial, n_features = noise
+    turned, spread = 1 - n_features * transverse, (n_features - 1) * transverse
+    for g in range(len(starts) - 1):
+        factor, mean, along, across = inverse[g], expected[g], sums[0, g], sums[1, g]
+        for x in range(starts[g], starts[g + 1]):
+            product, s, c = products[x], shift[x], weights[x]
+            for j in range(len(factor)):
+                t = (product[j] + s) * factor[j]
+                u, rest = length * t - mean[j], (1 - t) * (1 + t)
+                along[j] += c * (u * u + (transverse - axial) * rest + axial)
+                across[j] += c * (turned * rest + spread)
 
 
 @_compile

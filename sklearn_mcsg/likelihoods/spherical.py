@@ -21,9 +21,10 @@ from sklearn_mcsg.likelihoods.statistics import (
     Statistics,
     centred_sums,
     corpus_mean,
+    joined,
     merge,
+    products_with_means,
     sum_over_parts,
-    sum_over_vectors,
 )
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
@@ -73,13 +74,13 @@ class SphericalUnions(Unions[SphericalScatter]):
 
     @staticmethod
     def pair_nbytes(left: SphericalScatter, right: SphericalScatter) -> int:
-        return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
+        return 64 if left.parts else 128  # for the TIC larger blocks, which read the vectors less often
 
     @lazy
     def variance(self) -> np.ndarray:
         noise = self.n_features * self.left.reg_covar
-        sides = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
-        variance, self._cancelled = _pooled_variance(*sides)
+        left, right = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
+        variance, self._cancelled, self._distances = _pooled_variance(left, right, keep=bool(self.left.parts))
         return variance
 
     @property
@@ -94,17 +95,20 @@ class SphericalUnions(Unions[SphericalScatter]):
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
         d = self.n_features
         n, mean, doubled = prior.united(self.left.n, self.left.mean, self.left.scatter[:, None], d)
-        variance, _ = _pooled_variance((n, mean, doubled[:, 0]), (self.right.n, self.right.mean, self.right.scatter))
+        variance, *_ = _pooled_variance((n, mean, doubled[:, 0]), (self.right.n, self.right.mean, self.right.scatter))
         return np.log(0.5 * d * (n[:, None] + self.right.n) * variance)
 
     def moments(self) -> Iterator[tuple[Any, ...]]:
-        total = self.variance * self.n_features
-        sides = ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose))
-        for near, far, oriented in sides:
-            for part in near.parts:
-                second, fourth = map(oriented, sum_over_vectors(_squares_around_unions, part.rows, near, far))
-                noise = (self.left.reg_covar + (part.noise or 0.0)) / self.variance
-                yield oriented(part.rows.totals[:, None]), second / total, fourth / total**2, noise
+        inverse = 1 / (self.variance * self.n_features)
+        left = _moments_about_unions(self.left, self.right, self._distances)
+        right = left if self.right is self.left else _moments_about_unions(self.right, self.left, self._distances.T)
+        none = np.zeros((3, 1, 1))
+        for noise in {**left, **right}:
+            weight, second, fourth = left.get(noise, none) + right.get(noise, none).swapaxes(1, 2)
+            second *= inverse
+            fourth *= inverse
+            fourth *= inverse
+            yield weight, second, fourth, (self.left.reg_covar + (noise or 0.0)) / self.variance
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
         if quantity != "tic_penalty":
@@ -147,7 +151,20 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     def pool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
         u = merge(a, b)
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
-        return SphericalScatter(u.n, u.mean, scatter, a.parts + b.parts, a.reg_covar)
+        return SphericalScatter(u.n, u.mean, scatter, joined(*a.parts, *b.parts), a.reg_covar)
+
+    def for_pairs(self, statistics: SphericalScatter) -> SphericalScatter:
+        """For each vector: its deviation from the group's mean along that mean, and the square of the deviation."""
+        if all(part.values is not None for part in statistics.parts):
+            return statistics
+        centre = statistics.mean.mean(axis=0)
+        own = statistics.mean - centre
+
+        def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
+            y = vectors - rows.repeat(statistics.mean[owners])
+            return [(y * rows.repeat(own[owners])).sum(axis=1), np.square(y).sum(axis=1)]
+
+        return replace(statistics, parts=tuple(part.with_values(values, centre) for part in statistics.parts))
 
     def log_likelihood(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
@@ -207,8 +224,8 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         return SphericalScatter(np.array([strength]), mean[None], strength * scatter[None], parts, statistics.reg_covar)
 
 
-def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of all unions, and a mask of the pairs whose means are so close that squares cancel.
+def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Variances of all unions, a mask of the pairs whose means are so close that squares cancel, squared distances.
 
     |x - y|^2 = |x|^2 + |y|^2 - 2 x.y takes one matrix product; where that cancels, it is computed from x - y.
     """
@@ -218,10 +235,11 @@ def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]
     x, y = mean - centre, mean_right - centre
     p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
     variance = outer_squares(x, p, y, q, -2.0)
+    distances = variance.copy() if keep else None
     kernels().pooled_variance(variance, n, s, m, t, d)
     rounding = _LOST_DIGITS * np.sqrt(d)
     if rounding * (p.max() + q.max()) * max(n.max(), m.max()) <= s.min() + t.min():
-        return variance, np.zeros((1, 1), dtype=bool)
+        return variance, np.zeros((1, 1), dtype=bool), distances
     total = n[:, None] + m
     weight = n[:, None] * m / total
     cancelled = rounding * weight * (p[:, None] + q) > variance * total * d
@@ -230,32 +248,28 @@ def _pooled_variance(left: tuple, right: tuple) -> tuple[np.ndarray, np.ndarray]
         i, j = indices[batch].T
         between = weight[i, j] * np.square(mean[i] - mean_right[j]).sum(axis=1)
         variance[i, j] = (s[i] + t[j] + between) / (total[i, j] * d)
-    return variance, cancelled
+    return variance, cancelled, distances
 
 
-def _squares_around_unions(
-    rows: Groups, near: SphericalScatter, far: SphericalScatter, _: slice
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sums of |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
+def _moments_about_unions(
+    near: SphericalScatter, far: SphericalScatter, distances: np.ndarray
+) -> dict[Any, np.ndarray]:
+    """Sums of 1, |x - mean|^2 and |x - mean|^4 over the vectors x of each near group, for each union's mean.
 
-    Let y be x minus the near group's mean, and g delta the union's mean minus the near group's mean. Then
-    |x - mean|^2 = |y|^2 - 2 g y.delta + g^2 |delta|^2, and only the sum of (y.delta)^2 needs the vectors again.
+    They are separate for vectors with different noise. `distances` are those of the means, squared.
     """
-    share = far.n / (near.n[:, None] + far.n)
-    y = rows.rows() - rows.repeat(near.mean)
-    square = np.square(y).sum(axis=1)
-    means = far.mean - near.mean.mean(axis=0)
-    own = near.mean - near.mean.mean(axis=0)
-    first, third = rows.sum(y), rows.sum(square[:, None] * y)
-    second, fourth = rows.sum(square)[:, None], rows.sum(square**2)[:, None]
-    along = share * (first @ means.T - (first * own).sum(axis=1)[:, None])
-    along_third = share * (third @ means.T - (third * own).sum(axis=1)[:, None])
-    projections = y @ means.T
-    projections -= (y * rows.repeat(own)).sum(axis=1)[:, None]
-    quadratic = share**2 * rows.sum(np.square(projections, out=projections))
-    step = share**2 * np.maximum(
-        np.square(own).sum(axis=1)[:, None] + np.square(means).sum(axis=1) - 2 * own @ means.T, 0
-    )
-    weight = rows.totals[:, None]
-    moved = second - 2 * along + weight * step
-    return moved, fourth - 4 * along_third + 2 * step * second + 4 * quadratic - 4 * step * along + weight * step**2
+
+    def deviations(piece: Groups, owners: slice, _: np.ndarray) -> np.ndarray:
+        return piece.rows() - piece.repeat(near.mean[owners])
+
+    sums: dict[Any, np.ndarray] = {}
+    for part in near.parts:
+        projected = np.zeros((3, len(near), len(far)))
+        for owners, piece, numbers, products in products_with_means(part, far.mean - part.centre, deviations):
+            kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
+        values: Any = part.values
+        squares = values.rows()[:, 1]
+        totals = np.column_stack([part.rows.totals, part.rows.sum(np.column_stack([squares, squares**2]))])
+        total = sums.setdefault(part.noise, np.zeros((3, len(near), len(far))))
+        kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)
+    return sums

@@ -7,7 +7,7 @@ no small sufficient statistic, the statistics keep the vectors as `Part`s, by re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any, Self
@@ -17,8 +17,8 @@ import numpy as np
 from sklearn_mcsg.groups import Groups, Rows
 from sklearn_mcsg.storage import register
 
-_PROJECTIONS = 2**19  # products of vectors and means at a time
-_NUMBERS = 2**21  # numbers of these vectors
+_PRODUCTS = 2**17  # products of vectors and means at a time
+_NUMBERS = 2**20  # numbers of these vectors
 
 
 @register
@@ -66,12 +66,13 @@ class Statistics:
 
     def without_vectors(self) -> Self:
         """The same statistics without the vectors that some keep by reference."""
-        return replace(self, **{"parts": ()}) if getattr(self, "parts", ()) else self
+        light: dict[str, Any] = {"parts": ()}
+        return replace(self, **light) if getattr(self, "parts", ()) else self
 
     def with_vectors(self, *sources: Statistics) -> Self:
         """The same statistics with the vectors that others keep of the same groups."""
-        parts = tuple(part for source in sources for part in getattr(source, "parts", ()))
-        return replace(self, **{"parts": parts}) if parts else self
+        kept: dict[str, Any] = {"parts": tuple(part for source in sources for part in getattr(source, "parts", ()))}
+        return replace(self, **kept) if kept["parts"] else self
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
         """Apply a function to batches of groups, one after the other, and join the results.
@@ -122,14 +123,34 @@ class Part:
     """Vectors that belong to the groups of some statistics, and the noise around each of them.
 
     `noise` is None for observed vectors. For pseudo-vectors of a prior it describes their distribution, in the
-    form that the likelihood uses.
+    form that the likelihood uses. `values` are a few numbers for each vector, if `Likelihood.for_pairs` computed them
+    in advance, and `centre` is the point that they refer to.
     """
 
     rows: Groups
     noise: Any = None
+    values: Groups | None = None
+    centre: Any = None
 
     def __getitem__(self, key: Rows) -> Part:
-        return replace(self, rows=self.rows[key])
+        return replace(self, rows=self.rows[key], values=None if self.values is None else self.values[key])
+
+    def with_values(
+        self, function: Callable[[np.ndarray, Groups, slice], list[np.ndarray]], centre: np.ndarray | None = None
+    ) -> Part:
+        """The part with the numbers that a function of vectors, groups and their owners gives, piece by piece."""
+        rows = self.rows
+        values = np.empty((rows.n_rows, len(function(np.empty((0, rows.n_features)), rows[:0], slice(0, 0)))))
+        start = 0
+        for owners, piece in rows.pieces(rows.block_rows):
+            values[start : start + piece.n_rows] = np.column_stack(function(piece.rows(), piece, owners))
+            start += piece.n_rows
+        return replace(self, values=Groups(values, rows.offsets), centre=centre)
+
+
+def joined(*parts: Part) -> tuple[Part, ...]:
+    """Parts of groups that are pooled; the numbers computed in advance referred to the groups' own means."""
+    return tuple(replace(part, values=None, centre=None) for part in parts)
 
 
 def _take(value: Any, key: Rows) -> Any:
@@ -294,12 +315,16 @@ def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(arrays, axis=1), np.concatenate(weights, axis=1)
 
 
-def sum_over_vectors(function: Callable, rows: Groups, near: Statistics, far: Statistics) -> np.ndarray:
-    """Two sums over the vectors of each near group, for each far group, in pieces of bounded size.
+def products_with_means(
+    part: Part, means: np.ndarray, vectors: Callable[[Groups, slice, np.ndarray], np.ndarray]
+) -> Iterator[tuple[slice, Groups, np.ndarray, np.ndarray]]:
+    """Products of a part's vectors with means, in pieces that stay in the processor's cache.
 
-    `function(piece, near, far, owners)` returns both sums for a piece of the rows and the near groups it belongs to.
+    `vectors` is a function of a piece, the slice of groups that it belongs to, and the numbers of its vectors. Yields
+    that slice, the piece, the numbers, and the products.
     """
-    sums = np.zeros((2, len(near), len(far)))
-    for owners, piece in rows.pieces(max(1, min(_PROJECTIONS // len(far), _NUMBERS // rows.n_features))):
-        sums[:, owners] += function(piece, near[owners], far, owners)
-    return sums
+    step = max(1, min(_PRODUCTS // len(means), _NUMBERS // part.rows.n_features))
+    values: Any = part.values
+    for (owners, piece), (_, some) in zip(part.rows.pieces(step), values.pieces(step), strict=True):
+        numbers = some.rows()
+        yield owners, piece, numbers, vectors(piece, owners, numbers) @ means.T

@@ -8,8 +8,8 @@ other side's means: one more matrix product, by blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,17 @@ from sklearn_mcsg.likelihoods.statistics import (
     Statistics,
     by_blocks,
     corpus_mean,
+    joined,
     mean_of,
     merge,
+    products_with_means,
     sum_over_parts,
-    sum_over_vectors,
 )
 from sklearn_mcsg.storage import register
 
 _BESSEL_NBYTES = 2**10  # for the series of one Bessel function, temporary arrays included
 _CONCENTRATIONS = {"exact": bessel.concentration, "banerjee": bessel.approximate_concentration}
+_MIN_EXPONENT = -1000  # powers of two beyond it have no inverse
 _NODES = 1024.0  # table entries per unit of the variable
 
 
@@ -102,10 +104,10 @@ class Resultants(Statistics):
         length, kappa = self.model()
         return bessel.mean_length_derivative(kappa, self.n_features), _ratio(kappa, length, self.n_features)
 
-    def noisy_parts(self) -> Iterator[tuple[Groups, AxialMoments]]:
+    def noisy_parts(self) -> Iterator[tuple[Part, AxialMoments]]:
         """The vectors of the groups, and the distribution around each."""
         noise = AxialMoments.noise(self.reg_covar, self.n_features)
-        return ((part.rows, part.noise or noise) for part in self.parts)
+        return ((part, part.noise or noise) for part in self.parts)
 
     def squares(self) -> np.ndarray:
         """Sums over the vectors of the squared error along the mean direction, and of the square across it."""
@@ -134,7 +136,7 @@ class ResultantUnions(Unions[Resultants]):
 
     @staticmethod
     def pair_nbytes(left: Resultants, right: Resultants) -> int:
-        return 256 if left.parts else 128  # a matrix product and a few passes over the block, more for the TIC
+        return 64 if left.parts else 128  # for the TIC larger blocks, which read the vectors less often
 
     @lazy
     def gap(self) -> np.ndarray:
@@ -159,14 +161,10 @@ class ResultantUnions(Unions[Resultants]):
         return np.exp(self._lookup("log_slope")), np.exp(self._lookup("log_ratio"))
 
     def squares(self) -> np.ndarray:
-        sums = np.zeros((2, *self.shape))
-        sides = ((self.left, self.right, np.asarray), (self.right, self.left, np.transpose))
-        for near, far, oriented in sides:
-            for rows, noise in near.noisy_parts():
-                around = partial(_squares_around_unions, noise, oriented(np.sqrt(1 - self.gap)))
-                for total, part in zip(sums, sum_over_vectors(around, rows, near, far), strict=True):
-                    total += oriented(part)
-        return sums
+        length = np.sqrt(1 - self.gap)
+        sums = _squares_around_unions(self.left, self.right, length)
+        mirrored = sums if self.right is self.left else _squares_around_unions(self.right, self.left, length.T.copy())
+        return sums + mirrored.swapaxes(1, 2)
 
 
 class VonMisesFisher(Likelihood[Resultants]):
@@ -210,7 +208,19 @@ class VonMisesFisher(Likelihood[Resultants]):
 
     def pool(self, a: Resultants, b: Resultants) -> Resultants:
         u = merge(a, b)
-        return Resultants(u.n, u.mean, a.parts + b.parts, a.reg_covar, a.concentration)
+        return Resultants(u.n, u.mean, joined(*a.parts, *b.parts), a.reg_covar, a.concentration)
+
+    def for_pairs(self, statistics: Resultants) -> Resultants:
+        """For each vector: the factors to unit length, and its direction's product with the group's resultant."""
+        if all(part.values is not None for part in statistics.parts):
+            return statistics
+        resultants = statistics.n[:, None] * statistics.mean
+
+        def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
+            factors = _to_unit_length(vectors)
+            return [*factors, (_unit(vectors, *factors) * rows.repeat(resultants[owners])).sum(axis=1)]
+
+        return replace(statistics, parts=tuple(part.with_values(values) for part in statistics.parts))
 
     def log_likelihood(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
         return statistics.weighted(statistics.log_density)
@@ -275,18 +285,22 @@ def _tangent_axes(corpus: Resultants) -> np.ndarray:
     return np.sqrt(kappa * length) * reflection[:, 1:]
 
 
-def _squares_around_unions(
-    noise: AxialMoments, length: np.ndarray, rows: Groups, near: Resultants, far: Resultants, owners: slice
-) -> tuple[np.ndarray, np.ndarray]:
+def _squares_around_unions(near: Resultants, far: Resultants, length: np.ndarray) -> np.ndarray:
     """Sums over the vectors of each near group of the squares along and across the direction of each union."""
-    length = length[owners]
-    unit = _unit(rows.rows())
-    t = unit @ (far.n[:, None] * far.mean).T
-    t += (rows.repeat(near.n) * (unit * rows.repeat(near.mean)).sum(axis=1))[:, None]
+
+    def unit(piece: Groups, _: slice, numbers: np.ndarray) -> np.ndarray:
+        return _unit(piece.rows(), *numbers[:, :2].T)
+
     resultant = (near.n[:, None] + far.n) * length
-    t /= rows.repeat(np.where(resultant > 0, resultant, 1))
-    along, across = noise.squares(t, (1 - t) * (1 + t), rows.repeat(length), near.n_features)
-    return rows.sum(along), rows.sum(across)
+    inverse = 1 / np.where(resultant > 0, resultant, 1)
+    sums = np.zeros((2, *length.shape))
+    for part, moments in near.noisy_parts():
+        noise = moments.length, moments.transverse, moments.axial, near.n_features
+        for owners, piece, numbers, products in products_with_means(part, far.n[:, None] * far.mean, unit):
+            weights, shift = piece.row_weights, numbers[:, 2]
+            rows = inverse[owners], length[owners]
+            kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
+    return sums
 
 
 @cache
@@ -311,12 +325,20 @@ def _ratio(kappa: np.ndarray, length: np.ndarray, n_features: int) -> np.ndarray
     return np.divide(kappa, length, out=np.full_like(kappa, n_features), where=length > 0)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors scaled to unit length, without overflow or underflow of squares; zero vectors stay zero."""
-    largest = np.abs(vectors).max(axis=1, keepdims=True)
-    vectors = vectors / np.where(largest > 0, largest, 1)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
+def _unit(vectors: np.ndarray, *factors: np.ndarray) -> np.ndarray:
+    """Vectors scaled to unit length; zero vectors stay zero."""
+    scale, inverse = factors or _to_unit_length(vectors)
+    unit = vectors * scale[:, None]
+    unit *= inverse[:, None]
+    return unit
+
+
+def _to_unit_length(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two factors for each vector, because one would overflow: a power of two, and the rest."""
+    _, exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0))
+    scale = np.ldexp(1.0, -np.maximum(exponent, _MIN_EXPONENT))
+    length = np.linalg.norm(vectors * scale[:, None], axis=1)
+    return scale, 1 / np.where(length > 0, length, 1)
 
 
 def _check_directions(groups: Groups) -> None:
