@@ -21,6 +21,7 @@ from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, No
 from sklearn_mcsg.engine import parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.likelihoods import full
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
@@ -268,6 +269,49 @@ def test_progress_only_when_asked_for_and_watched(terminal, verbose, make_groups
     if stream.getvalue():
         assert "pairs/s" in stream.getvalue().replace(" pairs/s", "pairs/s")
         assert "100%" in stream.getvalue()
+
+
+def test_calibration_shows_progress(make_groups, monkeypatch):
+    model = ModelComparisonSimilarity("full", "tic", verbose=1, random_state=0).fit(make_groups(120, 3))
+    stream = Terminal()
+    monkeypatch.setattr(parallel, "PATIENCE", 0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    model.calibrate(n_pairs=2000)
+    assert "2.00k/2.00k" in stream.getvalue()
+
+
+@pytest.mark.parametrize("n_features", [4, 12, 40])
+@pytest.mark.parametrize("ridge", [1e-6, 10.0])
+def test_determinants_by_lanes_and_by_lapack(n_features, ridge):
+    """Groups of few and of many rows, so that Gram matrices and scatter matrices meet in one block."""
+    rng = np.random.default_rng(0)
+
+    def side(n_groups, n_rows):
+        factors = rng.normal(size=(n_groups, n_rows, n_features))
+        factors[np.arange(n_rows) >= rng.integers(0, n_rows + 1, n_groups)[:, None]] = 0
+        return rng.uniform(1, 20, n_groups), rng.normal(size=(n_groups, n_features)), factors
+
+    left, right = side(9, 7), side(21, 13)
+    ridges = ridge * rng.uniform(1, 2, size=(9, 21))
+    truth = np.empty_like(ridges)
+    for (i, j), shift in np.ndenumerate(ridges):
+        (n, mean, f), (m, other, g) = [value[i] for value in left], [value[j] for value in right]
+        rows = np.vstack([f, g, np.sqrt(n * m / (n + m)) * (other - mean), np.zeros((n_features, n_features))])
+        truth[i, j] = np.log(np.linalg.svd(rows, compute_uv=False) ** 2 + shift).sum()
+    for compute in (full._by_lanes, full._by_lapack):
+        log_det, doubt = compute(left, right, ridges)
+        assert (np.abs(log_det - truth) <= doubt + 1e-13 * n_features * np.abs(np.log(ridge))).all()
+        assert (doubt < 1e-5).all()
+
+
+def test_determinants_that_lose_digits_are_marked():
+    """Two groups of the same vectors have half the rank of their rows; a tiny ridge is lost beside their squares."""
+    factors = np.random.default_rng(0).normal(size=(3, 4, 12))
+    side = np.full(3, 4.0), np.zeros((3, 12)), factors
+    _, wrong = full._log_det_of_unions(side, side, np.full((3, 3), 1e-18))
+    assert wrong.diagonal().all()
+    _, wrong = full._log_det_of_unions(side, side, np.full((3, 3), 1e-2))
+    assert not wrong.any()
 
 
 INTERRUPT = """

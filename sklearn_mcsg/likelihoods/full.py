@@ -1,5 +1,6 @@
 """Normal distribution with a full covariance matrix: statistics, model, and all pairs by batches of factorisations.
 
+For all pairs, matrices of up to 64 rows are factorised several at a time in compiled code, larger ones by LAPACK.
 Scatter is kept as rows F with F^T F = S, and log determinants come from their singular values: with fewer vectors than
 features no d x d matrix is ever built, and the precision is that of the vectors, not of their squares.
 """
@@ -13,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups, offsets_of
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, pseudo_parts
+from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_moments, merge, padded
 from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
 
 _EPS = np.finfo(np.float64).eps
+_COMPILED_RANK = 64  # larger matrices leave the processor's cache when several are factorised together
+_MAX_DOUBT = 1e-9  # relative error of log determinants
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +68,17 @@ class FullFactors(Statistics):
 class FullUnions(Unions[FullFactors]):
     """Determinants of all unions from Gram matrices, assembled from matrix products, or from scatter matrices."""
 
+    compiled = ("gram_log_dets", "weighted_by_total")
+
     @classmethod
     def is_usable_for(cls, likelihood: Likelihood[FullFactors], left: FullFactors, right: FullFactors) -> bool:
         return not left.parts  # the TIC needs the vectors under each pooled covariance
 
     @staticmethod
     def pair_nbytes(left: FullFactors, right: FullFactors) -> int:
-        rows = sum(int(f.sizes.max(initial=0)) for f in (*left.factors, *right.factors)) + 2
-        return 512 + 32 * min(rows, left.n_features) ** 2  # a Gram or scatter matrix, and its factor
+        p, q = (sum(int(f.sizes.max(initial=0)) for f in side.factors) + 1 for side in (left, right))
+        rank = min(p + q, left.n_features)
+        return 512 + (8 * p * q if rank <= _COMPILED_RANK else 32 * rank**2)  # products, or matrices and their factors
 
     def imprecise(self, quantity: str) -> np.ndarray:
         return self._wrong
@@ -297,8 +303,49 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
     """Log determinants of ridge I + F^T F, with F the rows of both groups and of the bridge between their means.
 
     Also returns a mask of the pairs for which squaring has lost too much precision, for example because both groups
-    hold the same vectors, far above the ridge. To first order, a rounding error E of the matrix M changes the result by
-    tr(M^-1 E).
+    hold the same vectors, far above the ridge.
+    """
+    d, rank = left[2].shape[2], left[2].shape[1] + right[2].shape[1] + 1
+    log_det, doubt = (_by_lapack if min(d, rank) > _COMPILED_RANK else _by_lanes)(left, right, ridge)
+    return log_det, ~(doubt <= _MAX_DOUBT * np.maximum(np.abs(log_det), 1))
+
+
+def _by_lanes(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log determinants of small matrices in compiled code, and estimates of their rounding errors."""
+    sizes = [
+        np.where(f.any(axis=2), np.arange(1, f.shape[1] + 1), 0).max(axis=1, initial=0) for _, _, f in (left, right)
+    ]
+    order = np.argsort(sizes[1], kind="stable")
+    (n, mean, f), (m, mean_right, g) = left, (value[order] for value in right)
+    p, q, ridge = sizes[0], sizes[1][order], ridge[:, order]
+    d, centre = mean.shape[1], 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
+    lanes = kernels().LANES
+    most = np.repeat(np.maximum.reduceat(q, np.arange(0, len(q), lanes)), lanes)[: len(q)]
+    outside = np.where(p[:, None] + most < d, d - (p[:, None] + q + 1), 0)
+    log_det, doubt = np.empty(ridge.shape), np.empty(ridge.shape)
+    if p.min() + most.min() < d:
+        a, b = _with_means(f, p, mean - centre), _with_means(g, q, mean_right - centre)
+        kernels().gram_log_dets(n, p, *a[1:], m, q, *b[1:], b[0] @ a[0].T, ridge, most, d, log_det, doubt)
+    if p.max() + most.max() >= d:
+        scatters = f.swapaxes(1, 2) @ f, g.swapaxes(1, 2) @ g
+        kernels().scatter_log_dets(n, p, mean, scatters[0], m, most, mean_right, scatters[1], ridge, log_det, doubt)
+    log_det += outside * np.log(ridge, where=outside > 0, out=np.zeros_like(ridge))
+    back = np.argsort(order)
+    return log_det[:, back], doubt[:, back]
+
+
+def _with_means(factors: np.ndarray, sizes: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of all groups, the mean below those of each; the index of each group's first row; products of its rows."""
+    rows = np.concatenate([factors, np.zeros_like(mean)[:, None]], axis=1)
+    rows[np.arange(len(rows)), sizes] = mean
+    filled = np.arange(rows.shape[1]) <= sizes[:, None]
+    return rows[filled], offsets_of(sizes + 1)[:-1], rows @ rows.swapaxes(1, 2)
+
+
+def _by_lapack(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log determinants of large matrices by batches of factorisations, and estimates of their rounding errors.
+
+    To first order, a rounding error E of the matrix M changes the result by tr(M^-1 E).
     """
     (n, mean, f), (m, mean_right, g) = left, right
     bridge = np.sqrt(n[:, None] * m / (n[:, None] + m))[..., None] * (mean_right - mean[:, None])
@@ -320,6 +367,6 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
     try:
         pivots = np.square(np.einsum("abii->abi", np.linalg.cholesky(matrix)))
     except np.linalg.LinAlgError:
-        return np.zeros((a, b)), np.ones((a, b), dtype=bool)
+        return np.zeros((a, b)), np.full((a, b), np.inf)
     log_det = np.log(pivots).sum(axis=2) + (d - rank) * np.log(ridge if rank < d else 1.0)
-    return log_det, rounding * (1 / pivots).sum(axis=2) > 1e-9 * np.maximum(np.abs(log_det), 1)
+    return log_det, rounding * (1 / pivots).sum(axis=2)

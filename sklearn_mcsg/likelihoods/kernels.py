@@ -17,7 +17,7 @@ for every left group i and right group j. Three techniques make them nearly as f
 The caller pads the left side to a multiple of ROWS and the features to a multiple of `step`. Kernels start no threads:
 they release the interpreter lock, and joblib distributes blocks of pairs.
 
-The other kernels, at the end of this file, process the result of a matrix product.
+The other kernels process the result of a matrix product. Those of the full covariance factorise small matrices.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the frac
     np.float64: (np.uint64, np.int64, 52, 1023),
     np.float32: (np.uint32, np.int32, 23, 127),
 }
+LANES = 8  # matrices that are factorised together
+_TINY, _EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
@@ -323,6 +325,109 @@ def weighted_by_total(values, constant, n, n_right, factor):
     for i in range(len(n)):
         for j in range(len(n_right)):
             values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
+
+
+@_compile
+def _eliminate(matrices, ranks, ridge, log_det, doubt):
+    """Log determinants of LANES matrices plus multiples of the identity, and estimates of their rounding errors.
+
+    The entries (x, y) of all matrices are contiguous, so that one vector instruction serves several pairs. Only lower
+    triangles are read, and destroyed; rows beyond the rank of a matrix must be 0. An error E of a matrix M changes the
+    result by tr(M^-1 E), to first order; `doubt` holds the size of what was subtracted within the entries, to which the
+    traces are added.
+    """
+    product, exponent = np.ones(LANES), np.zeros(LANES, np.int64)
+    inverses, row, rank = np.zeros(LANES), np.empty(LANES), ranks.max()
+    for c in range(rank):
+        for w in range(LANES):
+            matrices[c, c, w] += ridge[w] if c < ranks[w] else 0.0
+            doubt[w] += matrices[c, c, w]
+    for c in range(rank):
+        for w in range(LANES):
+            pivot = max(matrices[c, c, w], _TINY)
+            product[w] *= pivot if c < ranks[w] else 1.0
+            matrices[c, c, w] = 1 / pivot if c < ranks[w] else 0.0
+            inverses[w] += matrices[c, c, w]
+        take_exponents(product, exponent)
+        for x in range(c + 1, rank):
+            for w in range(LANES):
+                row[w] = matrices[x, c, w] * matrices[c, c, w]
+            for y in range(c + 1, x + 1):
+                for w in range(LANES):
+                    matrices[x, y, w] -= row[w] * matrices[y, c, w]
+    log_det[:] = 0
+    add_logarithms(product, exponent, 1.0, log_det)
+    for w in range(LANES):
+        doubt[w] *= _EPS * inverses[w]
+
+
+@_compile
+def gram_log_dets(
+    n, sizes, starts, own, n_right, sizes_right, starts_right, own_right, products, ridge, most, d, out, doubts
+):
+    """Log determinants of ridge I + F F^T, where F holds the rows of both groups and their bridge.
+
+    The bridge is the root of n n' / (n + n') times the difference of the means, which stand below each group's rows.
+    `own` has the products of rows of a group, `products` those of right rows with left rows. `most` is the largest size
+    in each tile of LANES right groups; where it gives more rows than features, `scatter_log_dets` computes the pairs.
+    """
+    a, b = ridge.shape
+    matrices, ranks = np.empty((d, d, LANES)), np.empty(LANES, np.int64)
+    log_det, doubt, shift = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for start in range(0, b, LANES):
+        for i in range(a):
+            p, left = sizes[i], starts[i]
+            if p + 1 + most[start] > d:
+                continue
+            for w in range(LANES):
+                j = min(start + w, b - 1)
+                q, first = sizes_right[j], starts_right[j]
+                weight = n[i] * n_right[j] / (n[i] + n_right[j])
+                root, squares = math.sqrt(weight), own[i, p, p] + own_right[j, q, q]
+                for x in range(p):
+                    for y in range(x + 1):
+                        matrices[x, y, w] = own[i, x, y]
+                    matrices[p, x, w] = root * (products[first + q, left + x] - own[i, p, x])
+                matrices[p, p, w] = weight * max(squares - 2 * products[first + q, left + p], 0.0)
+                for x in range(q):
+                    for y in range(p):
+                        matrices[p + 1 + x, y, w] = products[first + x, left + y]
+                    matrices[p + 1 + x, p, w] = root * (own_right[j, q, x] - products[first + x, left + p])
+                    for y in range(x + 1):
+                        matrices[p + 1 + x, p + 1 + y, w] = own_right[j, x, y]
+                for x in range(p + 1 + q, p + 1 + most[start]):
+                    matrices[x, : x + 1, w] = 0
+                doubt[w], shift[w], ranks[w] = weight * squares, ridge[i, j], p + 1 + q
+            _eliminate(matrices, ranks, shift, log_det, doubt)
+            for j in range(start, min(start + LANES, b)):
+                out[i, j], doubts[i, j] = log_det[j - start], doubt[j - start]
+
+
+@_compile
+def scatter_log_dets(n, sizes, means, scatters, n_right, most, means_right, scatters_right, ridge, out, doubts):
+    """Log determinants of ridge I + F^T F for the pairs that `gram_log_dets` leaves, from scatter matrices."""
+    (a, b), d = ridge.shape, means.shape[1]
+    matrices, right, bridge = np.empty((d, d, LANES)), np.empty((d, d, LANES)), np.empty((d, LANES))
+    log_det, doubt, shift, ranks = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.full(LANES, d)
+    for start in range(0, b, LANES):
+        for w in range(LANES):
+            right[:, :, w] = scatters_right[min(start + w, b - 1)]
+        for i in range(a):
+            if sizes[i] + 1 + most[start] <= d:
+                continue
+            for w in range(LANES):
+                j = min(start + w, b - 1)
+                root = math.sqrt(n[i] * n_right[j] / (n[i] + n_right[j]))
+                doubt[w], shift[w] = 0, ridge[i, j]
+                for x in range(d):
+                    bridge[x, w] = root * (means_right[j, x] - means[i, x])
+            for x in range(d):
+                for y in range(x + 1):
+                    for w in range(LANES):
+                        matrices[x, y, w] = scatters[i, x, y] + right[x, y, w] + bridge[x, w] * bridge[y, w]
+            _eliminate(matrices, ranks, shift, log_det, doubt)
+            for j in range(start, min(start + LANES, b)):
+                out[i, j], doubts[i, j] = log_det[j - start], doubt[j - start]
 
 
 log_products_float64, log_products_float32 = _log_products(np.float64), _log_products(np.float32)
