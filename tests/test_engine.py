@@ -301,7 +301,7 @@ def test_determinants_by_lanes_and_by_lapack(n_features, ridge):
     for compute in (full._by_lanes, full._by_lapack):
         log_det, doubt = compute(left, right, ridges)
         assert (np.abs(log_det - truth) <= doubt + 1e-13 * n_features * np.abs(np.log(ridge))).all()
-        assert (doubt < 1e-5).all()
+        assert (doubt < 1e-4).all()
 
 
 def test_determinants_that_lose_digits_are_marked():
@@ -311,7 +311,7 @@ def test_determinants_that_lose_digits_are_marked():
     _, wrong = full._log_det_of_unions(side, side, np.full((3, 3), 1e-18))
     assert wrong.diagonal().all()
     _, wrong = full._log_det_of_unions(side, side, np.full((3, 3), 1e-2))
-    assert not wrong.any()
+    assert not wrong[~np.eye(3, dtype=bool)].any()
 
 
 INTERRUPT = """

@@ -303,11 +303,15 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
     """Log determinants of ridge I + F^T F, with F the rows of both groups and of the bridge between their means.
 
     Also returns a mask of the pairs for which squaring has lost too much precision, for example because both groups
-    hold the same vectors, far above the ridge.
+    hold the same vectors, far above the ridge. Groups that may be equal must be compared more precisely, because equal
+    ones are at no distance: those whose variances along some axis agree.
     """
     d, rank = left[2].shape[2], left[2].shape[1] + right[2].shape[1] + 1
     log_det, doubt = (_by_lapack if min(d, rank) > _COMPILED_RANK else _by_lanes)(left, right, ridge)
-    return log_det, ~(doubt <= _MAX_DOUBT * np.maximum(np.abs(log_det), 1))
+    x, y = (np.square(f @ np.cos(np.arange(d))).sum(axis=1) / n for n, _, f in (left, right))
+    equal = np.abs(x[:, None] - y) <= _MAX_DOUBT * (x[:, None] + y)
+    limit = np.where(equal, 1e-3 * _MAX_DOUBT, _MAX_DOUBT)
+    return log_det, ~(doubt <= limit * np.maximum(np.abs(log_det), d))
 
 
 def _by_lanes(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -345,7 +349,8 @@ def _with_means(factors: np.ndarray, sizes: np.ndarray, mean: np.ndarray) -> tup
 def _by_lapack(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log determinants of large matrices by batches of factorisations, and estimates of their rounding errors.
 
-    To first order, a rounding error E of the matrix M changes the result by tr(M^-1 E).
+    To first order, a rounding error E of the matrix M changes the result by tr(M^-1 E). The trace of M^-1 is about its
+    rank times the sum of the inverse pivots, or less.
     """
     (n, mean, f), (m, mean_right, g) = left, right
     bridge = np.sqrt(n[:, None] * m / (n[:, None] + m))[..., None] * (mean_right - mean[:, None])
@@ -369,4 +374,4 @@ def _by_lapack(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray
     except np.linalg.LinAlgError:
         return np.zeros((a, b)), np.full((a, b), np.inf)
     log_det = np.log(pivots).sum(axis=2) + (d - rank) * np.log(ridge if rank < d else 1.0)
-    return log_det, rounding * (1 / pivots).sum(axis=2)
+    return log_det, rank * rounding * (1 / pivots).sum(axis=2)

@@ -333,8 +333,8 @@ def _eliminate(matrices, ranks, ridge, log_det, doubt):
 
     The entries (x, y) of all matrices are contiguous, so that one vector instruction serves several pairs. Only lower
     triangles are read, and destroyed; rows beyond the rank of a matrix must be 0. An error E of a matrix M changes the
-    result by tr(M^-1 E), to first order; `doubt` holds the size of what was subtracted within the entries, to which the
-    traces are added.
+    result by tr(M^-1 E), to first order, and the trace of M^-1 is about its rank times the sum of the inverse pivots;
+    `doubt` holds the size of what was subtracted within the entries, to which the traces are added.
     """
     product, exponent = np.ones(LANES), np.zeros(LANES, np.int64)
     inverses, row, rank = np.zeros(LANES), np.empty(LANES), ranks.max()
@@ -358,7 +358,7 @@ def _eliminate(matrices, ranks, ridge, log_det, doubt):
     log_det[:] = 0
     add_logarithms(product, exponent, 1.0, log_det)
     for w in range(LANES):
-        doubt[w] *= _EPS * inverses[w]
+        doubt[w] *= _EPS * ranks[w] * inverses[w]
 
 
 @_compile
