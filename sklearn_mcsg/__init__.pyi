@@ -47,6 +47,7 @@ from .likelihoods import (
 from .neighbors import GroupNeighbors
 from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
+from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
@@ -88,6 +89,7 @@ __all__ = [
     "NormalWishart",
     "PairExplanation",
     "PairSimilarity",
+    "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
     "VonMisesFisher",

@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg.candidates import PointSpace
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.likelihoods import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Some of the groups that a similarity is fitted to, with prepared queries: what one worker compares.
+
+    Attributes
+    ----------
+    similarity : GroupSimilarity
+        The similarity, without its groups.
+    learnt : object
+        What it learnt.
+    queries : object
+        The queries, prepared.
+    groups : object or slice
+        The groups, prepared; a slice if the queries are all fitted groups, and these are some of them.
+    output : str
+        The output.
+    dtype : dtype
+        Precision of the result.
+    """
+
+    similarity: Any
+    learnt: Any
+    queries: Any
+    groups: Any
+    output: str
+    dtype: np.dtype
+
+    def compare(self, rows: slice) -> np.ndarray:
+        """Compare some queries with all groups of the shard."""
+        groups = self.queries[self.groups] if isinstance(self.groups, slice) else self.groups
+        return self.similarity.compare(self.learnt, self.queries[rows], groups, self.output, self.dtype)
 
 
 class FittedGroupsMixin:
@@ -98,6 +133,34 @@ class FittedGroupsMixin:
         rows = np.repeat(np.arange(len(left)), candidates.shape[1])
         values = self.compare_rows(learnt, left[rows], right[candidates.ravel()], self.output, dtype)
         return values.reshape(candidates.shape)
+
+    def shards(self: Any, queries: Groups | np.ndarray, slices: list[slice]) -> Iterator[Shard]:
+        """Consecutive parts of the fitted groups, each with all that a worker needs to compare queries with it.
+
+        Parameters
+        ----------
+        queries : Groups or ndarray of int
+            Groups returned by `validate`, or indices of fitted groups.
+        slices : list of slices
+            The parts.
+
+        Yields
+        ------
+        shard : Shard
+        """
+        if isinstance(queries, Groups):
+            learnt, left, right, dtype = self._prepare_with_fitted(queries)
+        else:
+            learnt, dtype = self._learnt_for(self.output), self._fitted.dtype
+            right = self._fitted_groups(learnt, self.output)
+            left = right[queries]
+        light = clone(self)
+        if hasattr(light, "n_jobs"):
+            light.set_params(n_jobs=1)
+        learnt = self.carry(learnt, None)
+        every = not isinstance(queries, Groups) and np.array_equal(queries, np.arange(self.n_groups_))
+        for part in slices:
+            yield Shard(light, learnt, left, part if every else right[part], self.output, dtype)
 
     def summaries(self: Any, groups: Groups | None = None) -> Any:
         """What is kept of groups: one row per group.

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
+from joblib import effective_n_jobs
+from sklearn.utils import gen_batches, gen_even_slices
 
 from sklearn_mcsg import candidates
+from sklearn_mcsg._fitted import Shard
 from sklearn_mcsg.candidates import CandidateIndex
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
@@ -71,7 +73,10 @@ class Search:
     def nearest(self, queries: Groups | np.ndarray, k: int, *, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Indices and distances of the k nearest groups of each query, sorted by distance and then by index."""
         n_candidates = max(k, self.n_candidates or max(100, 10 * k))
-        if exact or self.index is None or n_candidates >= self.similarity.n_groups_ - 1:
+        exact = exact or self.index is None or n_candidates >= self.similarity.n_groups_ - 1
+        if exact and self._sends_shards:
+            return self._in_shards(queries, k)
+        if exact or self.index is None:
             rows = self.distance_blocks(queries, np.inf)
             found: Iterator[tuple[np.ndarray, np.ndarray]] = (smallest(distances, k) for distances, _ in rows)
         else:
@@ -82,7 +87,7 @@ class Search:
     def nearest_with_self(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Indices and distances of the k nearest groups of each fitted group, the group itself first."""
         every = np.arange(self.similarity.n_groups_)
-        if self.index is None or k == 1:
+        if k == 1 or (self.index is None and not self._sends_shards):
             found = []
             for distances, own in self.distance_blocks(every, -np.inf):
                 indices, values = smallest(distances, k)
@@ -109,6 +114,22 @@ class Search:
             distances[own] = self_distance
             yield distances, apart
 
+    @property
+    def _sends_shards(self) -> bool:
+        """Whether workers are other processes, which the groups must be sent to."""
+        n_jobs = getattr(self.similarity, "n_jobs", None)
+        return hasattr(self.similarity, "shards") and not shares_memory(2, n_jobs)
+
+    def _in_shards(self, queries: Groups | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest groups, found by workers that each receive one part of the groups and return its nearest ones."""
+        n, n_jobs = self.similarity.n_groups_, getattr(self.similarity, "n_jobs", None)
+        slices = list(gen_even_slices(n, min(n, effective_n_jobs(n_jobs))))
+        own = None if isinstance(queries, Groups) else queries
+        shards = zip(self.similarity.shards(queries, slices), slices, strict=True)
+        tasks = ((shard, len(queries), part, own, k, self.sign) for shard, part in shards)
+        parts = sorted(run(_nearest_in_shard, tasks, len(slices), n_jobs), key=lambda found: found[0])
+        return nearest_of([(indices, distances) for _, indices, distances in parts], k)
+
     def _among_candidates(
         self, index: CandidateIndex, queries: Groups | np.ndarray, k: int, n_candidates: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -128,6 +149,28 @@ class Search:
                 columns, distances = smallest(self.sign * values, k)
                 advance(len(values))
                 yield np.take_along_axis(found, columns, axis=1), distances
+
+
+def _nearest_in_shard(
+    shard: Shard, n_queries: int, part: slice, own: np.ndarray | None, k: int, sign: int
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """The first index of a shard, and indices and distances of its k groups nearest to each query."""
+    start, n, found = part.start, part.stop - part.start, []
+    for rows in gen_batches(n_queries, count_within(8 * n, _CHUNK_BYTES)):
+        distances = sign * shard.compare(rows)
+        if own is not None:
+            mine = (own[rows] >= start) & (own[rows] < start + n)
+            distances[mine, own[rows][mine] - start] = np.inf
+        found.append(smallest(distances, min(k, n)))
+    indices, values = zip(*found, strict=True)
+    return start, start + np.concatenate(indices), np.concatenate(values)
+
+
+def nearest_of(parts: list[tuple[np.ndarray, np.ndarray]], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and distances of the k nearest groups, from those of consecutive parts of a corpus."""
+    indices, distances = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
+    columns, values = smallest(distances, min(k, distances.shape[1]))
+    return np.take_along_axis(indices, columns, axis=1), values
 
 
 def _without(found: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any, ClassVar, Generic, Self, cast
 
 import numpy as np
@@ -113,6 +114,10 @@ class GroupSimilarity(
         """Learn from the summaries of a corpus; the other methods receive the result as `learnt`."""
         return self.start()
 
+    def carry(self, learnt: LearntT, summaries: SummariesT | None) -> LearntT:
+        """What was learnt, without the corpus if it refers to that: for other groups, or for a worker with a few."""
+        return learnt
+
     def prepare(self, learnt: LearntT, summaries: SummariesT, output: str) -> PreparedT:
         """Turn summaries into the form that `compare` takes."""
         return cast(PreparedT, summaries)
@@ -165,6 +170,27 @@ class GroupSimilarity(
             join_summaries([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype)
         )
         return self
+
+    def with_groups(self, X: GroupsLike) -> Self:
+        """A copy that keeps other groups. Nothing is learnt from them: all that was learnt stays as it is.
+
+        Parameters
+        ----------
+        X : groups
+            The groups to keep.
+
+        Returns
+        -------
+        similarity : object
+        """
+        check_is_fitted(self)
+        self._check_unchanged()
+        groups = self.validate(X)
+        learnt = self._learnt_for(self.output)
+        summaries = self.summarize(learnt, groups)
+        other = copy(self)
+        other._set_fitted(summaries, groups.output_dtype, self.carry(learnt, summaries))
+        return other
 
     def transform(self, X: GroupsLike) -> np.ndarray:
         """Compare groups with the fitted ones.

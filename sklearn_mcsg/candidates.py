@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,7 +20,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._cosine import unit_length
-from sklearn_mcsg.engine.coordinates import Axes, Coordinates, Moments, batches
+from sklearn_mcsg.engine.coordinates import Axes, Coordinates, Moments, batches, merged_moments
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.likelihoods.base import lazy
 from sklearn_mcsg.storage import register
@@ -94,7 +93,7 @@ class CandidateIndex:
         """Learn axes and levels from the summaries of groups, and compress their points."""
         n, width = len(summaries), space.width(summaries)
         moments = (Moments.of(space(summaries[batch])) for batch in batches(n, width))
-        axes = Axes.of(reduce(Moments.merged, moments)).leading(_MAX_COMPONENTS)
+        axes = Axes.of(merged_moments(*moments)).leading(_MAX_COMPONENTS)
         index = cls(space, axes, np.empty((0, _LEVELS), np.float32), np.empty((0, 0), np.uint8))
         if len(axes.variance) > _FEW_COMPONENTS:
             some = np.linspace(0, n - 1, min(n, _TRAINING)).astype(int)

@@ -13,7 +13,7 @@ their leading eigenvectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -29,18 +29,27 @@ from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg._validation import check_same_length, validate_group
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.embedded import EmbeddedGroups
-from sklearn_mcsg.engine.coordinates import Axes, Coordinates, Moments, batches
+from sklearn_mcsg.engine.coordinates import (
+    Axes,
+    Coordinates,
+    Moments,
+    batches,
+    corpus_of,
+    merged_corpora,
+    merged_moments,
+)
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.explanation import pair_labels
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.pair_explanation import PairExplanation
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupEmbedding"]
 
+_TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
 _ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
 
 
@@ -180,10 +189,10 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self._validate_params()
         similarity = self._landmark_similarity()
         groups = self._check_groups(X)
-        _check_several(groups)
+        if len(groups) < 2:
+            raise ValueError(_TOO_FEW)
         if similarity is None:
             likelihood = self._new_likelihood()
-            _check_width(likelihood, groups.n_features)
             params = self.reg_covar, float(self.prior_strength), float(self.spread)
             space: Coordinates | Landmarks = Coordinates.learnt_from(groups, likelihood, *params)
         else:
@@ -191,6 +200,46 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
             space = Landmarks.learnt_from(groups, similarity, self.n_references, random_state)
         self._set_fitted(space, self._moments_of(space, groups))
         self._keep_features(X, groups)
+        return self
+
+    def fit_parts(self, reduce_parts: Callable[[Callable[[GroupsLike], Any], Callable[..., Any]], Any]) -> Self:
+        """Fit to a corpus that comes in parts, as `fit` would to all of it. Every part is needed twice.
+
+        Parameters
+        ----------
+        reduce_parts : callable
+            Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
+            the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
+            other processes.
+
+        Returns
+        -------
+        self : GroupEmbedding
+
+        Examples
+        --------
+        >>> from functools import reduce
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupEmbedding
+        >>> parts = [np.random.default_rng(seed).normal(size=(50, 4, 3)) for seed in range(4)]
+        >>> embedding = GroupEmbedding().fit_parts(lambda function, merge: reduce(merge, map(function, parts)))
+        >>> whole = GroupEmbedding().fit(np.concatenate(parts))
+        >>> np.allclose(embedding.transform(parts[0]), whole.transform(parts[0]))
+        True
+        """
+        self._validate_params()
+        if self._landmark_similarity() is not None:
+            raise ValueError("An embedding by landmarks does not learn from parts: fit it to a sample of the groups.")
+        likelihood = self._new_likelihood()
+        worker = clone(self)
+        corpus = reduce_parts(worker._corpus_of, partial(merged_corpora, likelihood))
+        params = self.reg_covar, float(self.prior_strength), float(self.spread)
+        space = Coordinates.around(corpus, likelihood, *params)
+        moments = reduce_parts(partial(worker._moments_of, space), merged_moments)
+        if moments.n < 2:
+            raise ValueError(_TOO_FEW)
+        self._set_fitted(space, moments)
+        self._restore_features({"n_features_in_": corpus.n_features, "feature_names_in_": None})
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -295,6 +344,21 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         left, right = map(self.parts, pair)
         return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
 
+    def validate(self, X: GroupsLike) -> Groups:
+        """Turn any accepted input into `Groups` that can be embedded, or raise an error.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to embed.
+
+        Returns
+        -------
+        groups : Groups
+        """
+        check_is_fitted(self, "components_")
+        return self._check_fitted_groups(X)
+
     def parts(self, group: Groups) -> np.ndarray:
         """Part of each vector of one group in the group's embedding.
 
@@ -376,10 +440,14 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """From coordinates to components, whitened."""
         return self._axes.projection(self.whiten)
 
-    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups) -> Moments:
+    def _corpus_of(self, X: GroupsLike) -> Statistics:
+        """One group in place of a part of the corpus."""
+        return corpus_of(self._check_groups(X), self._new_likelihood(), self.reg_covar)
+
+    def _moments_of(self, space: Coordinates | Landmarks, X: GroupsLike) -> Moments:
         """Moments of the coordinates of groups."""
-        found = [moments for _, moments in self._over_batches(_moments_of_batch, groups, space)]
-        return reduce(Moments.merged, found)
+        groups = self._check_groups(X)
+        return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
     def _embed(self, groups: Groups) -> np.ndarray:
         """Embeddings of validated groups."""
@@ -424,23 +492,5 @@ def _call(
     return batch, function(space(groups, batch.start), *further)
 
 
-def _moments_of_batch(coordinates: np.ndarray) -> Moments:
-    return Moments.of(coordinates)
-
-
 def _embed_batch(coordinates: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
     return (coordinates - mean) @ projection
-
-
-def _check_several(groups: Groups) -> None:
-    if len(groups) < 2:
-        raise ValueError("GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1.")
-
-
-def _check_width(likelihood: Likelihood, n_features: int) -> None:
-    most = likelihood.max_coordinate_features
-    if most is not None and n_features > most:
-        raise ValueError(
-            f"{type(likelihood).__name__} has coordinates up to {most} features, got {n_features}: their number grows "
-            f"with the square. Reduce the features first, or choose method='landmarks'."
-        )

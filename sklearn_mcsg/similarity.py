@@ -202,6 +202,10 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         found: Any = {"comparison": comparison, "start": start.comparison, "prior_strength": self.prior_strength}
         return replace(start, statistics=summaries, references=references, **found)
 
+    def carry(self, learnt: Learnt, summaries: Statistics | None) -> Learnt:
+        """What was learnt, with the statistics of other groups or none."""
+        return learnt.carried_to(summaries, OUTPUTS[self.output])
+
     def prepare(self, learnt: Learnt, summaries: Statistics, output: str) -> Prepared:
         """Compute the criteria of the groups."""
         if summaries is learnt.statistics:
@@ -280,8 +284,11 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
     def stored_state(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
         state = super().stored_state()
-        learnt = {"references": self.references_} if state else {}
-        return {**state, **learnt}
+        if not state:
+            return {}
+        if not len(self.references_):
+            raise ValueError("The groups are not those that were learnt from: save the similarity that they came from.")
+        return {**state, "references": self.references_}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""

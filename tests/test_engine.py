@@ -366,7 +366,7 @@ def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tm
     truth = model.pairwise(X)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", local_directory=str(tmp_path)
         ) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -48,16 +49,17 @@ class Coordinates:
         cls, groups: Groups, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
     ) -> Coordinates:
         """Fit the corpus model in one pass over the groups, in bounded memory."""
-        start = Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
-        parts = []
-        for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
-            statistics = start.statistics(groups[batch], batch.start)
-            if statistics.n.any():
-                parts.append(likelihood.pseudo_group(statistics, float(statistics.n.sum())))
-        if not parts:
+        return cls.around(corpus_of(groups, likelihood, reg_covar), likelihood, reg_covar, prior_strength, spread)
+
+    @classmethod
+    def around(
+        cls, corpus: Statistics, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
+    ) -> Coordinates:
+        """The coordinates around a corpus, from what `corpus_of` returned or `merged_corpora` made of it."""
+        if not len(corpus):
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
-        whole = type(parts[0]).concatenate(parts)
-        return cls(start.completed(whole, prior_strength), likelihood.pseudo_group(whole, 1.0), spread)
+        comparison = _comparison(likelihood, reg_covar).completed(corpus, prior_strength)
+        return cls(comparison, likelihood.pseudo_group(corpus, 1.0), spread)
 
     @property
     def n_coordinates(self) -> int:
@@ -93,6 +95,36 @@ class Coordinates:
         return parts + np.outer(group.row_weights / group.totals, rest)
 
 
+def corpus_of(groups: Groups, likelihood: Likelihood, reg_covar: float) -> Statistics:
+    """One group with the mean and variance of all vectors of some groups, in bounded memory; none if all are empty."""
+    most = likelihood.max_coordinate_features
+    if most is not None and groups.n_features > most:
+        raise ValueError(
+            f"{type(likelihood).__name__} has coordinates up to {most} features, got {groups.n_features}: their number "
+            f"grows with the square. Reduce the features first, or choose method='landmarks'."
+        )
+    comparison, found = _comparison(likelihood, reg_covar), []
+    for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
+        statistics = comparison.statistics(groups[batch], batch.start)
+        some = statistics.n > 0
+        found.append(_as_one(statistics, likelihood) if some.any() else statistics[some])
+    return merged_corpora(likelihood, *found)
+
+
+def merged_corpora(likelihood: Likelihood, *parts: Statistics) -> Statistics:
+    """The corpus that parts make up, again as one group."""
+    whole = type(parts[0]).concatenate(parts)
+    return _as_one(whole, likelihood) if len(whole) > 1 else whole
+
+
+def _as_one(statistics: Statistics, likelihood: Likelihood) -> Statistics:
+    return likelihood.pseudo_group(statistics, float(statistics.n.sum()))
+
+
+def _comparison(likelihood: Likelihood, reg_covar: float) -> Comparison:
+    return Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
+
+
 @register
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -113,6 +145,11 @@ class Moments:
         delta = other.mean - self.mean
         scatter = self.scatter + other.scatter + self.n * other.n / n * np.outer(delta, delta)
         return Moments(n, self.mean + delta * (other.n / n), scatter)
+
+
+def merged_moments(*parts: Moments) -> Moments:
+    """The moments of all coordinates that parts were computed from."""
+    return reduce(Moments.merged, parts)
 
 
 @register

@@ -81,6 +81,15 @@ class Learnt:
             self._cache["kernel comparison"] = comparison, scale or 1.0
         return self._cache["kernel comparison"]
 
+    def carried_to(self, statistics: Statistics | None, output: Output) -> Learnt:
+        """What was learnt, for one job, with the statistics of other groups in place of the corpus, or with none."""
+        self._references(output)
+        if output.is_kernel:
+            self._kernel()
+        kept = {name: value for name, value in self._cache.items() if name not in OUTPUTS}
+        found: Any = {"statistics": statistics, "references": np.empty(0, dtype=int), "_cache": kept}
+        return replace(self.with_jobs(1, 0), **found)
+
     def fitted(self, output: Output) -> Prepared:
         """The fitted groups, prepared for an output; cached for the first output requested."""
         if output.name in self._cache:
