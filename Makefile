@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint bench paper doc dist clean
+.PHONY: demo test test-oldest chromium lint bench bench-scale paper doc dist clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -48,6 +48,9 @@ lint: .venv/lint
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 
+bench-scale: .venv/bench
+	$(BIN)/python benchmarks/speed.py --scale
+
 # make paper DATA=folder: sentences, vectors and counts laid out as the head of benchmarks/paper.py says
 paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
@@ -79,7 +82,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,large,dask,wmd,plot]"
 	@touch $@
 
 .venv/lint: .venv/core

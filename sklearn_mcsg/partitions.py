@@ -185,7 +185,7 @@ class _Cluster:
         try:
             import distributed
         except ImportError as error:
-            raise ImportError('PartitionedNeighbors needs Dask: pip install "distributed".') from error
+            raise ImportError('PartitionedNeighbors needs Dask: pip install "sklearn-mcsg[dask]".') from error
         try:
             self.client = distributed.get_client() if client is None else client
         except ValueError as error:

@@ -29,6 +29,16 @@ def test_speed(tmp_path):
     assert (tmp_path / "speed.png").stat().st_size > 10_000
 
 
+def test_scale_is_a_part_of_the_same_page(tmp_path):
+    (tmp_path / "speed.md").write_text("# Speed\n\n## At scale\n\nold\n")
+    report = run("speed.py", tmp_path / "speed", "--quick", "--scale")
+    assert report.startswith("# Speed\n")
+    assert report.count("## At scale") == 1
+    assert "old" not in report
+    for row in ("| 2,000 | embedding", "| 2,000 | centered", "| 2,000 | communities", "| 2,000 | 50 |"):
+        assert row in report
+
+
 def write_data(folder):
     """Sentences about two topics, word vectors and counts, laid out as the benchmarks expect them."""
     rng = np.random.default_rng(0)

@@ -1,0 +1,190 @@
+"""Large collections: approximate search, clusters, and a corpus in parts on two worker processes.
+
+Texts of 15 words are simulated from real word vectors: nearly half of a text's words belong to one of 3000 topics, a
+word and its nearest neighbours, and the rest are drawn by frequency. Every measurement runs in a process of its own, so
+that its peak memory is its own. `speed.py --scale` writes the results.
+"""
+
+import multiprocessing
+import resource
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_mcsg import (
+    GroupClustering,
+    GroupNeighbors,
+    PartitionedNeighbors,
+    make_text_embedding,
+    make_text_similarity,
+)
+from sklearn_mcsg.text.tables import open_table
+
+JOBS = 2
+N_WORDS, N_TOPICS, N_NEAR, VOCABULARY = 15, 3000, 60, 50_000
+RECIPES = {"embedding": make_text_embedding, "centered": make_text_similarity}
+
+
+def simulated_texts(n_texts, seed=0):
+    """Texts about topics."""
+    rng = np.random.default_rng(seed)
+    table = open_table("glove-6b-50d")
+    vectors = np.asarray(table.vectors[:VOCABULARY], dtype=np.float32)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    heads = np.random.default_rng(1).choice(np.arange(500, 20_000), N_TOPICS, replace=False)
+    near = np.argpartition(-(vectors[heads] @ vectors.T), N_NEAR, axis=1)[:, :N_NEAR]
+    frequency = 1 / (np.arange(len(vectors)) + 2.7)
+    common = np.searchsorted(np.cumsum(frequency / frequency.sum()), rng.random((n_texts, N_WORDS)))
+    topical = near[rng.integers(N_TOPICS, size=(n_texts, 1)), rng.integers(N_NEAR, size=(n_texts, N_WORDS))]
+    chosen = np.where(rng.random((n_texts, N_WORDS)) < 0.45, topical, common.clip(0, len(vectors) - 1))
+    words = np.array(list(table.rows)[: len(vectors)], dtype=object)
+    return [" ".join(row) for row in words[chosen]]
+
+
+def alone(function, *args):
+    """Call a function in a new process; return its result."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+        return executor.submit(function, *args).result()
+
+
+def resident():
+    """MiB of memory that the process has used at most until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def timed(function, repeats=1):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        times.append(time.perf_counter() - start)
+    return result, min(times)
+
+
+def write_texts(path, n_texts, seed=0):
+    Path(path).write_text("\n".join(simulated_texts(n_texts, seed)), encoding="utf8")
+
+
+def read_texts(path):
+    return Path(path).read_text(encoding="utf8").splitlines()
+
+
+def search(recipe, path, queries):
+    """Build an index from texts, measure its recall, and time one query at a time."""
+    texts, queries = read_texts(path), read_texts(queries)
+    pipeline = RECIPES[recipe](tokenizer=str.split, n_jobs=JOBS)
+    index, building = timed(lambda: GroupNeighbors(pipeline, algorithm="approximate", n_jobs=JOBS).fit(texts))
+    memory = resident()
+    index.kneighbors(queries[:1], 10)
+    recall = index.recall(queries, n_neighbors=10)
+    approximate = np.median([timed(lambda q=q: index.kneighbors([q], 10))[1] for q in queries[:50]])
+    index.set_params(algorithm="exact")
+    index.kneighbors(queries[:1], 10)
+    exact = np.median([timed(lambda q=q: index.kneighbors([q], 10))[1] for q in queries[:10]])
+    return building, memory, recall, 1000 * approximate, 1000 * exact
+
+
+def cluster(n_clusters, path):
+    """Cluster embedded texts; return the time, the number of clusters, and memory."""
+    vectorizer, embedding = make_text_embedding(tokenizer=str.split, n_jobs=JOBS)
+    groups = vectorizer.fit_transform(read_texts(path))
+    model = GroupClustering(n_clusters, embedding=embedding, n_jobs=JOBS, random_state=0)
+    _, seconds = timed(lambda: model.fit(groups))
+    return seconds, model.n_clusters_, resident()
+
+
+class ReadTexts:
+    """From a file of texts to groups."""
+
+    def __init__(self, vectorizer):
+        self.vectorizer = vectorizer
+
+    def __call__(self, path):
+        return self.vectorizer.transform(read_texts(path))
+
+
+def loopback():
+    """Bytes that this machine has sent to itself, or nan where that is not told."""
+    lines = Path("/proc/net/dev").read_text().splitlines() if Path("/proc/net/dev").exists() else []
+    counts = [float(line.split()[1]) for line in lines if line.strip().startswith("lo:")]
+    return counts[0] if counts else float("nan")
+
+
+def worker_memory(dask_worker):
+    return resident()
+
+
+def partitions(path, queries, n_parts=20):
+    """Learn, index and search files on two worker processes; return seconds, MiB moved, and MiB of a worker."""
+    from distributed import Client, LocalCluster
+
+    texts = read_texts(path)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [f"{folder}/{i}.txt" for i in range(n_parts)]
+        for i, part in enumerate(paths):
+            Path(part).write_text("\n".join(texts[i::n_parts]), encoding="utf8")
+        vectorizer, embedding = make_text_embedding(tokenizer=str.split)
+        queries = vectorizer.fit_transform(read_texts(queries))
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=folder) as workers,
+            Client(workers) as client,
+        ):
+            before = loopback()
+            index, building = timed(
+                lambda: PartitionedNeighbors(embedding, load=ReadTexts(vectorizer), client=client).fit(paths)
+            )
+            built = loopback()
+            index.kneighbors(queries[:1], 10)
+            middle = loopback()
+            _, searching = timed(lambda: index.kneighbors(queries, 10))
+            moved = (built - before) / 2**20, (loopback() - middle) / 2**20
+            memory = max(client.run(worker_memory).values())
+    return building, searching, *moved, memory
+
+
+SEARCH = """Texts of 15 words are simulated from 50-dimensional word vectors. The index is built from texts, by
+`make_text_embedding` or by `make_text_similarity`. One query at a time is timed, warm. MiB is the peak memory of the
+whole process, texts included.
+
+| texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
+|--:|---|--:|--:|--:|--:|--:|--:|"""
+CLUSTERS = """`GroupClustering` of the same texts:
+
+| texts | clusters | found | seconds | MiB |
+|--:|---|--:|--:|--:|"""
+PARTITIONS = """`PartitionedNeighbors` of the embedding on two worker processes with one thread each, with the texts in
+20 files. What moved is counted at the loopback interface, and includes what passes the scheduler:
+
+| texts | queries | learn and index, s | MiB moved | search, s | MiB moved | MiB of a worker |
+|--:|--:|--:|--:|--:|--:|--:|"""
+
+
+def section(quick=False):
+    """The part of `doc/speed.md` on large collections."""
+    rows = {SEARCH: [], CLUSTERS: [], PARTITIONS: []}
+
+    def add(title, row):
+        print(row, flush=True)
+        rows[title].append(row)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, queries = f"{folder}/texts.txt", f"{folder}/queries.txt"
+        n_queries = 50 if quick else 1000
+        alone(write_texts, queries, n_queries, 2)
+        for n_texts in (2000,) if quick else (100_000, 1_000_000):
+            alone(write_texts, path, n_texts)
+            for recipe in RECIPES:
+                building, memory, recall, fast, slow = alone(search, recipe, path, queries)
+                times = f"{fast:.1f} | {slow:.1f} | {slow / fast:.0f} x"
+                add(SEARCH, f"| {n_texts:,} | {recipe} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
+            building, searching, first, second, memory = alone(partitions, path, queries)
+            moved = f"{building:.0f} | {first:,.0f} | {searching:.1f} | {second:,.1f}"
+            add(PARTITIONS, f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
+            for n_clusters in (50, None):
+                seconds, found, memory = alone(cluster, n_clusters, path)
+                kind = "communities" if n_clusters is None else "given number"
+                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {seconds:.0f} | {memory:,.0f} |")
+    return "\n\n".join("\n".join([title, *found]) for title, found in rows.items())
