@@ -368,9 +368,9 @@ def measure_all(quick):
     print("float32")
     main_results += measure(base, 300, np.float32, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")], memory=True)
     print("slower models, on fewer groups")
-    main_results += measure(base // 2, 300, np.float64, [("spherical", "tic"), ("vmf", "tic")], repeats=3)
+    main_results += measure(base // 2, 300, np.float64, [("spherical", "tic"), ("vmf", "tic")], repeats=6)
     for n_features in (40, 300):
-        main_results += measure(base // 4, n_features, np.float64, [("full", "aic")], repeats=3)
+        main_results += measure(base // 4, n_features, np.float64, [("full", "aic")])
     print("other dimensions")
     for n_features in (50, 768):
         main_results += measure(base, n_features, np.float64, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")])

@@ -120,8 +120,13 @@ class PartitionedNeighbors(BaseEstimator):
         if self.algorithm == "approximate" and not candidates.is_available():
             raise ImportError(candidates.NEEDS_FAISS)
         similarity = GroupEmbedding() if self.similarity is None else self.similarity
+        if not hasattr(similarity, "as_similarity") and not hasattr(similarity, "with_groups"):
+            raise TypeError(
+                f"similarity must be a GroupEmbedding or a GroupSimilarity, got {type(similarity).__name__}: steps "
+                f"before it, such as a vectorizer, belong into load."
+            )
         cluster = _Cluster(self.client)
-        load = cluster.send(_Loader(self.load))
+        load = cluster.send(_itself if self.load is None else self.load)
         if isinstance(similarity, GroupEmbedding) and not hasattr(similarity, "components_"):
             similarity = clone(similarity).fit_parts(
                 lambda function, merge: cluster.merged(
@@ -222,16 +227,6 @@ class _Constant:
         return self.value
 
 
-class _Loader:
-    """From parts to groups, with the name of the part in errors."""
-
-    def __init__(self, load: Callable[[Any], GroupsLike] | None):
-        self.load = load
-
-    def __call__(self, part: Any) -> GroupsLike:
-        return part if self.load is None else self.load(part)
-
-
 class _Nearest:
     """Merge the nearest groups of consecutive parts."""
 
@@ -242,7 +237,11 @@ class _Nearest:
         return nearest_of(list(parts), self.k)
 
 
-def _apply(function: Callable[[GroupsLike], Any], load: _Loader, part: Any) -> Any:
+def _itself(part: GroupsLike) -> GroupsLike:
+    return part
+
+
+def _apply(function: Callable[[GroupsLike], Any], load: Callable[[Any], GroupsLike], part: Any) -> Any:
     try:
         return function(load(part))
     except Exception as error:
@@ -255,7 +254,9 @@ def _name(part: Any) -> str:
     return name if len(name) < 200 else f"{name[:200]}..."
 
 
-def _index(load: _Loader, part: Any, similarity: Any, algorithm: str, n_candidates: int | None) -> Search:
+def _index(
+    load: Callable[[Any], GroupsLike], part: Any, similarity: Any, algorithm: str, n_candidates: int | None
+) -> Search:
     def index(groups: GroupsLike) -> Search:
         keep = getattr(similarity, "as_similarity", None) or similarity.with_groups
         fitted = keep(groups)

@@ -24,6 +24,7 @@ from sklearn_mcsg import (
     ModelComparisonSimilarity,
     PartitionedNeighbors,
     _search,
+    make_text_embedding,
 )
 
 N_FEATURES, N_VECTORS = 20, 25
@@ -188,6 +189,8 @@ def test_errors_are_sentences(files, client):
         PartitionedNeighbors(client=client).fit([])
     with pytest.raises(NotFittedError, match="ModelComparisonSimilarity is not fitted, and only a GroupEmbedding"):
         PartitionedNeighbors(ModelComparisonSimilarity(), load=read, client=client).fit(files)
+    with pytest.raises(TypeError, match="got Pipeline: steps before it, such as a vectorizer, belong into load"):
+        PartitionedNeighbors(make_text_embedding(), client=client).fit([["a text"]])
     with pytest.raises(OSError, match="the disk is gone") as caught:
         PartitionedNeighbors(load=fail, client=client).fit(files)
     assert re.search(r"This happened in the part .*0\d.npy", "".join(caught.value.__notes__))

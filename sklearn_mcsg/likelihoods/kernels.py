@@ -257,17 +257,24 @@ def piecewise_cubic(position, pieces, inverse_step):
 
 @_compile
 def add_moments(products, shift, squares, weights, starts, sums):
-    """Add the weighted sums of v, v^2 and |y|^2 v to those of each pair of groups: v is a product less y's shift."""
+    """Add the weighted sums of v, v^2 and |y|^2 v to those of each pair of groups: v is a product less y's shift.
+
+    Two vectors at a time share the passes over the sums.
+    """
     for g in range(len(starts) - 1):
         first, second, third = sums[0, g], sums[1, g], sums[2, g]
-        for x in range(starts[g], starts[g + 1]):
-            product, s, c = products[x], shift[x], weights[x]
-            cq = c * squares[x]
+        stop = starts[g + 1]
+        for x in range(starts[g], stop, 2):
+            y = min(x + 1, stop - 1)
+            one, other, s, t, c = products[x], products[y], shift[x], shift[y], weights[x]
+            e = weights[y] if y > x else 0.0
+            cq, eq = c * squares[x], e * squares[y]
             for j in range(len(first)):
-                v = product[j] - s
-                first[j] += c * v
-                second[j] += c * v * v
-                third[j] += cq * v
+                v, w = one[j] - s, other[j] - t
+                cv, ew = c * v, e * w
+                first[j] += cv + ew
+                second[j] += cv * v + ew * w
+                third[j] += cq * v + eq * w
 
 
 @_compile

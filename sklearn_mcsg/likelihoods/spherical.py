@@ -74,7 +74,7 @@ class SphericalUnions(Unions[SphericalScatter]):
 
     @staticmethod
     def pair_nbytes(left: SphericalScatter, right: SphericalScatter) -> int:
-        return 64 if left.parts else 128  # for the TIC larger blocks, which read the vectors less often
+        return 128  # a few passes over the block, after a matrix product
 
     @lazy
     def variance(self) -> np.ndarray:

@@ -136,7 +136,7 @@ class ResultantUnions(Unions[Resultants]):
 
     @staticmethod
     def pair_nbytes(left: Resultants, right: Resultants) -> int:
-        return 64 if left.parts else 128  # for the TIC larger blocks, which read the vectors less often
+        return 128  # a few passes over the block, after a matrix product
 
     @lazy
     def gap(self) -> np.ndarray:
