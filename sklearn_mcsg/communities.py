@@ -9,10 +9,12 @@ else is close to linear in the number of groups.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
@@ -32,6 +34,7 @@ from sklearn_mcsg.groups import GroupsLike
 __all__ = ["GroupClustering"]
 
 _EXACT_UP_TO = 50_000  # points whose neighbours are found by comparing all pairs
+_INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
 _CANDIDATES = 4  # for each neighbour, above
 _BATCH_BYTES = 2**25  # of candidates at a time
 
@@ -257,16 +260,22 @@ def find_communities(
     -------
     labels : ndarray of shape (n_points,)
     """
-    try:
-        from sknetwork.clustering import Louvain
-    except ImportError as error:
-        raise ImportError(
-            'Communities need scikit-network: pip install "sklearn-mcsg[text]", or set n_clusters.'
-        ) from error
+    if find_spec("sknetwork") is None:
+        raise ImportError('Communities need scikit-network: pip install "sklearn-mcsg[text]", or set n_clusters.')
     graph = neighbour_graph(points, n_neighbors, n_jobs, verbose)
     if not graph.nnz:
         return np.zeros(len(points), dtype=int)
     random_state = check_random_state(random_state)
+    if len(points) <= _INTERRUPTED_UP_TO:
+        return _louvain(graph, resolution, random_state)
+    # another process, because compiled code that runs for a minute would not let Ctrl-C through
+    (labels,) = Parallel(n_jobs=2, backend="loky")([delayed(_louvain)(graph, resolution, random_state)])
+    return labels
+
+
+def _louvain(graph: sparse.csr_matrix, resolution: float, random_state: Any) -> np.ndarray:
+    from sknetwork.clustering import Louvain
+
     return Louvain(resolution, shuffle_nodes=True, random_state=random_state).fit_predict(graph).astype(int)
 
 

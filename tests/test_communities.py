@@ -1,6 +1,5 @@
 """Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -120,7 +119,7 @@ def test_errors(monkeypatch):
         GroupClustering(6).fit(X)
     with pytest.raises(ValueError, match="'resolution' parameter"):
         GroupClustering(resolution=0).fit(X)
-    monkeypatch.setitem(sys.modules, "sknetwork.clustering", None)
+    monkeypatch.setattr(communities, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r'scikit-network: pip install "sklearn-mcsg\[text\]", or set n_clusters'):
         GroupClustering().fit(X)
     assert GroupClustering(2).fit(X).n_clusters_ == 2
@@ -136,3 +135,11 @@ def test_errors(monkeypatch):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_communities_of_many_points_come_from_another_process(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(300, 5))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    expected = communities.find_communities(points, random_state=0)
+    monkeypatch.setattr(communities, "_INTERRUPTED_UP_TO", 0)
+    assert_array_equal(communities.find_communities(points, random_state=0), expected)
