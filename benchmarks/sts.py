@@ -96,14 +96,15 @@ class Reader:
         self.known, self.width = table.rows, table.vectors.shape[1]
         self.split = {} if vectors.averaged else {"tokenizer": str.split, "lowercase": False}
         self.params = {"vectors": vectors.table, **self.split}
-        zipf = {"weighting": "sif", "frequencies": vectors.zipf, "unit_norm": False}
+        raw = {"unit_norm": False, "unknown": "ignore"}  # as in the paper
+        zipf = {"weighting": "sif", "frequencies": vectors.zipf, **raw}
         self.recipes = {
-            "paper": {"pad_token": ".", "weighting": None, "unit_norm": False},
-            "plain": {"weighting": None, "unit_norm": False},
-            "wiki": {"weighting": "sif", "frequencies": counts, "unit_norm": False},
+            "paper": {"pad_token": ".", "weighting": None, **raw},
+            "plain": {"weighting": None, **raw},
+            "wiki": {"weighting": "sif", "frequencies": counts, **raw},
             "zipf": zipf,
             "zipf, padded": {**zipf, "pad_token": "."},
-            "norm": {"weighting": "norm", "unit_norm": False, "pad_token": "."},
+            "norm": {"weighting": "norm", **raw, "pad_token": "."},
             "recipe": {"weighting": "norm"} if vectors.averaged else {"frequencies": vectors.zipf},
         }
 

@@ -84,7 +84,7 @@ def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
     with_corpus = mcsg("compare", *TEXTS[:2], "--corpus", corpus)
     assert "Only 6 texts: distances are relative to the corpus and unreliable below 10" in with_corpus.err
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
-    assert "No word of 'xqzvw' has a vector" in mcsg("compare", "xqzvw", TEXTS[0], code=1).err
+    assert "'\u2603' has no words: there is nothing to compare" in mcsg("compare", "\u2603", TEXTS[0], code=1).err
 
 
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
@@ -150,15 +150,28 @@ def test_an_index_with_other_files_beside_it_is_not_replaced(mcsg, corpus, tmp_p
 
 def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
-    path.write_text("\n".join(["xqzvw", *TEXTS, "wvzqx"]))
+    path.write_text("\n".join(["\u2603", *TEXTS, "\u2603\u2603"]), encoding="utf8")
     written = mcsg("dedupe", path, "--unique")
-    assert "2 of 8 texts left out" in written.err
-    assert "line 1" in written.err
-    assert "xqzvw" not in written.out
+    assert "2 of 8 texts left out, with no words (the first in line 1)" in written.err
+    assert "\u2603" not in written.out
     assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
-    assert "No word of 'zvwxq' has a vector" in mcsg("search", path, "zvwxq", code=1).err
-    path.write_text("xqzvw\nwvzqx")
-    assert "choose --vectors" in mcsg("cluster", path, code=1).err
+    path.write_text("\u2603\n\u2603\u2603", encoding="utf8")
+    assert "has a word" in mcsg("cluster", path, code=1).err
+
+
+def test_a_query_without_words_does_not_cancel_the_others(mcsg, corpus):
+    written = mcsg("search", corpus, "\u2603", "cat", "-k", 1, "--format", "json")
+    assert "The query '\u2603' has no words" in written.err
+    assert {hit["query"] for hit in json.loads(written.out)} == {"cat"}
+    assert "No query has a word" in mcsg("search", corpus, "\u2603", code=1).err
+
+
+def test_share_of_unknown_words_comes_first(mcsg, tmp_path):
+    path = tmp_path / "odd.txt"
+    path.write_text("\n".join([*TEXTS, "the xqzvw"]), encoding="utf8")
+    first = mcsg("search", path, "xqzvw", "-k", 1).err.splitlines()[0]
+    assert first.endswith("of the words have no vector: they are compared by their spelling.")
+    assert "the xqzvw" in mcsg("search", path, "xqzvw", "-k", 1).out
 
 
 def test_equal_texts_are_one_cluster(mcsg, tmp_path):
@@ -249,7 +262,7 @@ def test_evaluate(mcsg, pairs):
 
 def test_evaluate_what_cannot_be_ordered(mcsg, tmp_path):
     path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{i}\tone cat\tone cat\n" for i in range(5)) + "1\txqzvw\tcat\n")
+    path.write_text("".join(f"{i}\tone cat\tone cat\n" for i in range(5)) + "1\t\u2603\tcat\n", encoding="utf8")
     written = mcsg("evaluate", path, "--format", "json")
     assert {result["spearman"] for result in json.loads(written.out)} == {None}
     assert "1 of 6 pairs left out" in written.err

@@ -80,6 +80,7 @@ def test_largest_first_and_lengths_checked(fitted):
 
 def test_a_text_without_known_words(fitted):
     pipeline = fitted[0]
-    (only,) = summarize_clusters(pipeline, ["xqzvw ?!"], [0])
+    with pytest.warns(UserWarning, match="1 of 1 texts have no words"):
+        (only,) = summarize_clusters(pipeline, ["\N{SNOWMAN}"], [0])
     assert only.words == []
     assert only.members.tolist() == [0]

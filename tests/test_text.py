@@ -1,6 +1,8 @@
 """Texts to groups: tokens, look-up, weights, state, and errors."""
 
+import os
 import pickle
+import subprocess
 import sys
 import warnings
 
@@ -19,9 +21,12 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonSimilarity,
     PairSimilarity,
+    make_text_embedding,
     make_text_similarity,
 )
+from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.text import tables, tokenize
+from sklearn_mcsg.text.spelling import spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -29,7 +34,8 @@ TEXTS = ["the cat of Paris", "dog dog zebra", "the ."]
 
 
 def plain(vectors=(WORDS, VECTORS), **params):
-    return EmbeddingVectorizer(vectors, **{"tokenizer": str.split, "weighting": None, "unit_norm": False, **params})
+    settings = {"tokenizer": str.split, "weighting": None, "unit_norm": False, "unknown": "ignore"}
+    return EmbeddingVectorizer(vectors, **{**settings, **params})
 
 
 class KeyedVectors:
@@ -123,11 +129,92 @@ def test_padding_goes_to_every_text():
 
 
 def test_empty_texts_are_empty_groups_and_the_similarity_names_them():
-    groups = plain().fit_transform(["cat dog", "zebra", "the", ""])
+    with pytest.warns(UserWarning, match=r"2 of 4 texts have no words \(the first is text 1\)"):
+        groups = plain().fit_transform(["cat dog", "zebra", "the", ""])
     assert groups.sizes.tolist() == [2, 0, 1, 0]
     with pytest.raises(ValueError, match=r"Groups 1, 3 have no vectors\..*pad_token.*prior_strength > 0"):
         ModelComparisonSimilarity().pairwise(groups)
     assert np.isfinite(ModelComparisonSimilarity(prior_strength=0.5).fit_transform(groups)).all()
+
+
+def cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def test_unknown_words_have_vectors_by_their_spelling():
+    vectorizer = plain(unknown="spelling").fit(["a zebra"])
+    groups = vectorizer.transform(["the zebra", "zebras", "the quagga"])
+    assert groups.sizes.tolist() == [2, 1, 2]
+    assert groups.labels.tolist() == ["the", "zebra", "zebras", "the", "quagga"]
+    assert_allclose(groups[0][0], VECTORS[0])
+    assert_array_equal(plain(unknown="spelling").fit(["x"]).transform(["zebra of"])[0][0], groups[0][1])
+
+
+def test_spelling_is_near_spelling_and_far_from_everything_else():
+    table = np.random.default_rng(0).normal(0.3, [[0.5] * 25 + [2.0] * 25], size=(5000, 50))
+    words = ["ambromycin", "ambromycins", "zortanol", "perl-5"]
+    one, alike, other, _ = vectors = spelled(words, table)
+    centred = vectors - table.mean(axis=0)
+    assert_allclose(centred[0] / table.std(axis=0) @ (centred[0] / table.std(axis=0)), 50)
+    assert cosine(centred[0], centred[1]) > 0.7
+    assert abs(cosine(centred[0], centred[2])) < 0.4
+    assert cosine(one, alike) > cosine(one, other)
+
+
+def test_spelling_is_frozen():
+    """The same in every version of NumPy, or saved indexes would no longer fit."""
+    table = np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
+    assert_allclose(spelled(["zebra"], table)[0], [-0.0260859, -0.7355083, -1.5679117], rtol=1e-6)
+
+
+def test_spelling_is_the_same_in_every_process():
+    code = "from sklearn_mcsg import EmbeddingVectorizer as V; print(V().fit_transform(['zortanol'])[0].tolist())"
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    )
+    assert first == second
+
+
+def test_compounds_are_split_before_they_are_spelled():
+    groups = plain(unknown="spelling").fit_transform(["cat-dog the", "cat-zebra", "-cat-"])
+    assert groups.labels.tolist() == ["cat", "dog", "the", "cat", "zebra", "cat"]
+
+
+def test_punctuation_is_never_spelled():
+    groups = plain(unknown="spelling").fit_transform(["cat ?! -- zebra", "the"])
+    assert groups.labels.tolist() == ["cat", "zebra", "the"]
+
+
+def test_weights_of_unknown_words():
+    last = 1e-3 / (1e-3 + 1 / ((5 + 2.7) * np.log(6)))
+    assert_allclose(weights_of("zebra", weighting="sif", unknown="spelling"), [last])
+    assert_allclose(weights_of("zebra", weighting="norm", unknown="spelling"), [1])
+    assert_allclose(weights_of("zebra", weighting=len, unknown="spelling"), [5])
+    counted = {"weighting": "sif", "frequencies": {"zebra": 1, "the": 3}, "a": 0.25}
+    assert_allclose(weights_of("zebra", unknown="spelling", **counted), [0.5])
+    vectorizer = plain(unknown="spelling", frequencies=None, weighting="sif").fit(["the zebra"])
+    assert vectorizer.frequencies_ == {"the": 0.5, "zebra": 0.5}
+
+
+def test_unknown_words_may_be_an_error():
+    with pytest.raises(ValueError, match="Text 1 has the word 'zebra', which has no vector"):
+        plain(unknown="error").fit(["the cat", "the zebra"])
+    assert len(plain(unknown="error").fit_transform(["the cat ?"])) == 1
+
+
+def test_medicines_are_not_the_same():
+    embedding = make_text_embedding().fit(load_short_texts().data)
+    a, b = ["The Ambromycin dose is safe"], ["The Zortanol dose is safe"]
+    point, other, again = (embedding.transform(text)[0] for text in (a, b, a))
+    assert point @ other < 0.9
+    assert_allclose(point @ again, 1)
 
 
 def weights_of(text, **params):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline as make_steps
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.corpus import Pairs, read_pairs
-from sklearn_mcsg.cli.shared import count, make_pipeline, only_known, tell
+from sklearn_mcsg.cli.shared import count, make_pipeline, only_known, quiet_about_empty_texts, tell
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
@@ -31,9 +31,10 @@ _N_RESAMPLES = 1000
 def run(options: argparse.Namespace) -> None:
     """Evaluate similarities on judged pairs."""
     pairs = _check_pairs(read_pairs(options.pairs))
-    sides = (EmbeddingVectorizer(options.vectors, weighting=None).fit_transform(side) for side in pairs.sides())
+    with quiet_about_empty_texts():
+        sides = [EmbeddingVectorizer(options.vectors, weighting=None).fit_transform(side) for side in pairs.sides()]
     known = np.logical_and(*(groups.sizes > 0 for groups in sides))
-    pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without any word that has a vector"))
+    pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without words"))
     results: list[dict[str, Any]] = []
     for name, pipeline in _systems(options):
         predicted = PairSimilarity(pipeline).fit(pairs.texts).predict(pairs.texts)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import KnownTexts, count, look_up, make_pipeline, read_texts, tell
+from sklearn_mcsg.cli.shared import KnownTexts, count, look_up, make_pipeline, quiet_about_empty_texts, read_texts, tell
 from sklearn_mcsg.neighbors import GroupNeighbors
 from sklearn_mcsg.text import update_index
 
@@ -14,21 +14,34 @@ from sklearn_mcsg.text import update_index
 def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     known = read_texts(options, options.corpus)
-    queries = look_up(known.vectorizer, options.queries)
+    texts = _with_words(options, known)
+    queries = look_up(known.vectorizer, texts)
     n_neighbors = min(options.top, len(known.corpus.texts))
     if options.index is None:
         similarity = make_pipeline(options)[-1]
         index = GroupNeighbors(similarity, n_jobs=options.jobs, verbose=not options.quiet).fit(known.groups)
         distances, places = index.kneighbors(queries, n_neighbors=n_neighbors)
     else:
-        distances, places = _saved_index(options, known).kneighbors(options.queries, n_neighbors=n_neighbors)
-    texts, lines = known.corpus.texts, known.corpus.lines
+        distances, places = _saved_index(options, known).kneighbors(texts, n_neighbors=n_neighbors)
+    corpus, lines = known.corpus.texts, known.corpus.lines
     hits = [
-        {"query": query, "rank": rank, "distance": float(distance), "line": lines[i], "text": texts[i]}
-        for query, near, found in zip(options.queries, distances, places, strict=True)
+        {"query": query, "rank": rank, "distance": float(distance), "line": lines[i], "text": corpus[i]}
+        for query, near, found in zip(texts, distances, places, strict=True)
         for rank, (distance, i) in enumerate(zip(near, found, strict=True), start=1)
     ]
     terminal.show_records(hits, options.format, lambda: _show(hits))
+
+
+def _with_words(options: argparse.Namespace, known: KnownTexts) -> list[str]:
+    """The queries that have words; the others are named."""
+    with quiet_about_empty_texts():
+        sizes = known.vectorizer.transform(options.queries).sizes
+    for query, size in zip(options.queries, sizes, strict=True):
+        if not size:
+            tell(options, f"The query {query!r} has no words: nothing to search for.")
+    if not sizes.any():
+        raise ValueError("No query has a word.")
+    return [query for query, size in zip(options.queries, sizes, strict=True) if size]
 
 
 def _saved_index(options: argparse.Namespace, known: KnownTexts) -> GroupNeighbors:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,12 +43,15 @@ def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
     """Read the texts of a file and look up their words."""
     corpus = read_corpus(path, options.column)
     vectorizer = make_pipeline(options)[0]
-    groups = vectorizer.fit_transform(corpus.texts)
+    with quiet_about_empty_texts():
+        groups = vectorizer.fit_transform(corpus.texts)
     known = groups.sizes > 0
-    corpus = only_known(options, corpus, known, "text", "no word that has a vector")
+    corpus = only_known(options, corpus, known, "text", "no words")
     if not corpus.texts:
-        raise ValueError(f"No word of {corpus.name} has a vector: choose --vectors for its language.")
+        raise ValueError(f"No text of {corpus.name} has a word.")
     n = len(corpus.texts)
+    if vectorizer.oov_rate_:
+        tell(options, f"{vectorizer.oov_rate_:.1%} of the words have no vector: they are compared by their spelling.")
     if n < _FEW_TEXTS:
         tell(
             options,
@@ -55,12 +61,21 @@ def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
 
 
 def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
-    """Texts as groups, each of which must have a word with a vector."""
-    groups = vectorizer.transform(texts)
+    """Texts as groups, each of which must have a word."""
+    with quiet_about_empty_texts():
+        groups = vectorizer.transform(texts)
     for text, size in zip(texts, groups.sizes, strict=True):
         if not size:
-            raise ValueError(f"No word of {text!r} has a vector: there is nothing to compare.")
+            raise ValueError(f"{text!r} has no words: there is nothing to compare.")
     return groups
+
+
+@contextmanager
+def quiet_about_empty_texts() -> Iterator[None]:
+    """Silence the vectorizer's warning where the command says the same in its own way."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* have no words")
+        yield
 
 
 def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun: str, why: str) -> Any:

@@ -140,7 +140,7 @@ def cluster_report(
     }
     fields = {
         "title": _safe(title),
-        "facts": _facts(clustering, len(summaries), len(shown)),
+        "facts": _facts(clustering, pipeline[0], len(summaries), len(shown)),
         "meaning": _MEANING[isinstance(pipeline[-1], GroupEmbedding)],
         "foot": _foot(pipeline, clustering, settings or {}),
     }
@@ -194,7 +194,7 @@ def _choose(
 # The page -----------------------------------------------------------------------------------------------------------
 
 
-def _facts(clustering: ModelComparisonClustering, n_clusters: int, n_shown: int) -> str:
+def _facts(clustering: ModelComparisonClustering, vectorizer: Any, n_clusters: int, n_shown: int) -> str:
     n = clustering.n_groups_
     origin = "the evidence found their number"
     if clustering.n_clusters is not None:
@@ -205,6 +205,10 @@ def _facts(clustering: ModelComparisonClustering, n_clusters: int, n_shown: int)
     if n_shown < n:
         facts += f" {n_shown:,} of {n:,} texts are shown, the most typical of each cluster and a random sample of the"
         facts += " others; sizes, words and evidence are those of all texts."
+    if vectorizer.oov_rate_:
+        kept = getattr(vectorizer, "unknown", "ignore") == "spelling"
+        fate = "are compared by their spelling" if kept else "are left out"
+        facts += f" {vectorizer.oov_rate_:.1%} of the words have no vector and {fate}."
     return facts
 
 

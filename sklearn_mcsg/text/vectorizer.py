@@ -11,6 +11,7 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
+from sklearn_mcsg.text.spelling import sample, spelled
 from sklearn_mcsg.text.tables import WordTable, lengths, open_table
 from sklearn_mcsg.text.tokens import pieces, tokenize
 
@@ -37,8 +39,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     """Turn texts into groups of weighted word vectors.
 
     Each text becomes the group of its words' vectors, labelled by the words. A token is looked up as it is, then in
-    lower case; words without a vector are left out. The defaults are recommended for sentences; ``weighting=None,
-    unit_norm=False, pad_token="."`` are the settings of the paper.
+    lower case. The defaults are recommended for sentences; ``weighting=None, unit_norm=False, pad_token=".",
+    unknown="ignore"`` are the settings of the paper.
 
     Parameters
     ----------
@@ -63,18 +65,23 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         Frequency at which ``"sif"`` halves a weight.
     unit_norm : bool, default=True
         Whether vectors are scaled to unit length, after their lengths have been used as weights.
+    unknown : {"spelling", "ignore", "error"}, default="spelling"
+        What becomes of words without a vector. ``"spelling"`` looks up the parts of compounds, and gives other words a
+        vector made from their spelling: it resembles those of words that are spelled alike, and of no others.
+        ``"ignore"`` leaves them out. Punctuation, and the tokens of a static model, are left out in any case.
 
     Attributes
     ----------
     oov_rate_ : float
-        Share of the fitted texts' tokens that have no vector.
+        Share of the fitted texts' tokens that have no vector in the table.
     frequencies_ : dict
         Frequencies of the fitted texts' words. Only with ``frequencies=None``.
 
     Notes
     -----
-    A text without any known word becomes an empty group. `ModelComparisonSimilarity` accepts it with
-    ``prior_strength > 0`` and otherwise raises an error that says which text it is.
+    A text without words, or without known ones if others are ignored, becomes an empty group, with a warning.
+    `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
+    text it is.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
     vectors, which are opened again after loading. Vectors given as objects are pickled with it, like any parameter.
@@ -102,6 +109,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         "frequencies": [StrOptions({"zipf"}), Mapping, None],
         "a": [Interval(Real, 0, None, closed="neither")],
         "unit_norm": ["boolean"],
+        "unknown": [StrOptions({"spelling", "ignore", "error"})],
     }
 
     def __init__(
@@ -115,6 +123,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         frequencies: str | Mapping[str, float] | None = "zipf",
         a: float = 1e-3,
         unit_norm: bool = True,
+        unknown: str = "spelling",
     ):
         self.vectors = vectors
         self.tokenizer = tokenizer
@@ -124,6 +133,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.frequencies = frequencies
         self.a = a
         self.unit_norm = unit_norm
+        self.unknown = unknown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -214,7 +224,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         -------
         groups : Groups
         """
-        return self._to_groups(*self._fit(X), X)
+        return self._to_groups(self._fit(X), X)
 
     def transform(self, X: Iterable[str]) -> Groups:
         """Turn texts into groups of weighted vectors.
@@ -230,10 +240,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             One per text, on a shared table.
         """
         check_is_fitted(self)
-        return self._to_groups(*self._look_up(X, self._opened())[:2], X)
+        return self._to_groups(self._look_up(X, self._opened()), X)
 
     def known_words(self, X: Iterable[str]) -> list[list[str]]:
-        """Words of texts that have a vector, in the spelling of the table.
+        """Words of texts that have a vector, from the table or from their spelling.
 
         Parameters
         ----------
@@ -248,7 +258,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         groups = self.transform(X)
         return [words.tolist() for words in groups.split(groups.labels)]
 
-    def _fit(self, X: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _fit(self, X: Iterable[str]) -> _Found:
         self._validate_params()
         parts = self._weighting_parts()
         table = open_table(self.vectors)
@@ -256,17 +266,17 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             raise ValueError(f"pad_token {self.pad_token!r} has no vector: choose a word of the table.")
         if "sif" in parts and isinstance(self.frequencies, str):
             _check_order_of_frequency(table)
-        rows, offsets, oov_rate = self._look_up(X, table)
+        found = self._look_up(X, table)
         if self.frequencies is None:
-            counted, counts = np.unique(rows, return_counts=True)
-            shares = counts / max(1, counts.sum())
-            self.frequencies_ = {table.words[row]: float(p) for row, p in zip(counted, shares, strict=True)}
+            counted, counts = np.unique(found.rows, return_counts=True)
+            words, shares = found.names(table, counted), counts / max(1, counts.sum())
+            self.frequencies_ = dict(zip(words.tolist(), shares.tolist(), strict=True))
         elif hasattr(self, "frequencies_"):
             del self.frequencies_
         self._total = _total(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
-        self.oov_rate_ = oov_rate
+        self.oov_rate_ = found.oov_rate
         self._table = table
-        return rows, offsets
+        return found
 
     def _opened(self) -> WordTable:
         """The word vectors, opened again after unpickling."""
@@ -274,17 +284,26 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             self._table = open_table(self.vectors)
         return self._table
 
-    def _look_up(self, X: Iterable[str], table: WordTable) -> tuple[np.ndarray, np.ndarray, float]:
-        """Rows of the known tokens of all texts, the offsets of the texts, and the share of unknown tokens."""
+    def _look_up(self, X: Iterable[str], table: WordTable) -> _Found:
+        """Rows of the tokens of all texts."""
         split, lowercase, divisible = self._splitting(table)
+        keeps_unknown = self.unknown != "ignore" and table.tokenizer is None
         row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
+        unknown: dict[str, int] = {}
         pad = () if self.pad_token is None else (table.rows[self.pad_token],)
+        n_unknown = 0
         for i, text in enumerate(_check_texts(X)):
             if not isinstance(text, str):
                 raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
             try:
                 for piece in pieces(text) if divisible else (text,):
-                    rows.extend(map(row_of, split(piece.lower() if lowercase else piece)))
+                    tokens = split(piece.lower() if lowercase else piece)
+                    tokens = tokens if isinstance(tokens, list) else list(tokens)
+                    found = list(map(row_of, tokens))
+                    if found and min(found) < 0:
+                        n_unknown += found.count(-1)
+                        found = self._with_unknown(tokens, table, unknown, i) if keeps_unknown else found
+                    rows.extend(found)
             except TypeError as error:
                 raise TypeError(f"The tokenizer must return strings; for text {i}, {error}.") from error
             rows.extend(pad)
@@ -292,14 +311,25 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         if len(ends) == 1:
             raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
         known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
+        oov_rate = n_unknown / max(1, len(known) - len(pad) * (len(ends) - 1))
         kept = known >= 0
-        n_tokens = len(known) - len(pad) * (len(ends) - 1)
-        oov_rate = float((len(kept) - np.count_nonzero(kept)) / max(1, n_tokens))
-        if not oov_rate:
-            return known, np.array(ends), oov_rate
         counted = np.cumsum(kept, dtype=np.intc if len(kept) < 2**31 else np.int64)
-        offsets = np.array([counted[end - 1] if end else 0 for end in ends])
-        return known[kept], offsets, oov_rate
+        offsets = np.array(ends) if kept.all() else np.array([counted[end - 1] if end else 0 for end in ends])
+        return _Found(known[kept], offsets, oov_rate, list(unknown))
+
+    def _with_unknown(self, tokens: list[str], table: WordTable, unknown: dict[str, int], i: int) -> list[int]:
+        """Rows of the tokens of text i, with compounds split; rows of unknown words follow those of the table."""
+        rows = []
+        for token in tokens:
+            whole = table.rows[token]
+            for part in (token,) if whole >= 0 or "-" not in token else filter(None, token.split("-")):
+                row = table.rows[part]
+                if row < 0 and any(map(str.isalnum, part)):
+                    if self.unknown == "error":
+                        raise ValueError(f"Text {i} has the word {part!r}, which has no vector.")
+                    row = len(table.words) + unknown.setdefault(part, len(unknown))
+                rows.append(row)
+        return rows
 
     def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool, bool]:
         """The tokenizer, and whether it takes texts in lower case and long texts in pieces.
@@ -310,33 +340,53 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return self.tokenizer, self.lowercase, False
         return (tokenize, self.lowercase, True) if table.tokenizer is None else (table.tokenizer, False, True)
 
-    def _to_groups(self, rows: np.ndarray, offsets: np.ndarray, X: Any) -> Groups:
-        groups = self._weighted(rows, offsets)
+    def _to_groups(self, found: _Found, X: Any) -> Groups:
+        groups = self._weighted(found)
+        empty = groups.sizes == 0
+        if empty.any():
+            warnings.warn(
+                f"{np.count_nonzero(empty)} of {len(groups)} texts have no words (the first is text "
+                f"{np.argmax(empty)}): they become empty groups.",
+                stacklevel=3,
+            )
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
-    def _weighted(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
-        table = self._opened()
+    def _weighted(self, found: _Found) -> Groups:
+        table, rows, offsets = self._opened(), found.rows, found.offsets
         parts = self._weighting_parts()
-        if not parts and not self.unit_norm:
+        if not parts and not self.unit_norm and not found.spelled:
             return Groups.from_table(table.vectors, offsets, rows, None, table.names)
-        used = np.zeros(len(table.words), dtype=bool)
+        used = np.zeros(len(table.words) + len(found.spelled), dtype=bool)
         used[rows] = True
         distinct = np.flatnonzero(used)
         position = np.cumsum(used, dtype=np.intc)[rows] - 1
-        vectors = table.vectors[distinct]
+        in_table = distinct[distinct < len(table.words)]
+        vectors = table.vectors[in_table]
         norms = lengths(vectors)
+        words = found.names(table, distinct)
         weights = None
         if parts:
             weights = np.ones(len(distinct))
             for part in parts:
-                weights *= self._weights(part, table, distinct, norms)
+                weights *= self._weights(part, table, distinct, words, norms)
             weights = weights[position]
-        if not self.unit_norm:
+        if not self.unit_norm and not found.spelled:
             return Groups.from_table(table.vectors, offsets, rows, weights, table.names)
-        precision = np.result_type(vectors.dtype, np.float32)
-        vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
-        return Groups.from_table(vectors, offsets, position, weights, table.names[distinct])
+        if self.unit_norm:
+            precision = np.result_type(vectors.dtype, np.float32)
+            vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
+        if found.spelled:
+            vectors = np.concatenate([vectors, self._spelled(found.spelled, table).astype(vectors.dtype)])
+        return Groups.from_table(vectors, offsets, position, weights, words)
+
+    def _spelled(self, words: list[str], table: WordTable) -> np.ndarray:
+        """Vectors of unknown words, distributed like those of the table as they are used."""
+        like = table.vectors[sample(len(table.words))].astype(np.float64)
+        if not self.unit_norm:
+            return spelled(words, like)
+        vectors = spelled(words, like / np.where(lengths(like) > 0, lengths(like), 1)[:, None])
+        return vectors / lengths(vectors)[:, None]
 
     def _weighting_parts(self) -> tuple:
         if self.weighting is None:
@@ -347,28 +397,45 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 raise ValueError(f"weighting must be 'sif', 'norm', a callable or several of them, got {part!r}.")
         return parts
 
-    def _weights(self, part: Any, table: WordTable, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """One factor of the weights of the words in some rows."""
+    def _weights(
+        self, part: Any, table: WordTable, rows: np.ndarray, words: np.ndarray, norms: np.ndarray
+    ) -> np.ndarray:
+        """One factor of the weights of words, given their rows and the lengths of those in the table."""
         if part == "norm":
-            return norms / table.median_norm
+            return np.concatenate([norms / table.median_norm, np.ones(len(rows) - len(norms))])
         if part == "sif":
-            return self.a / (self.a + self._probabilities(table, rows))
-        weights = np.array([part(table.words[row]) for row in rows], dtype=np.float64)
+            return self.a / (self.a + self._probabilities(table, rows, words))
+        weights = np.array([part(word) for word in words], dtype=np.float64)
         wrong = ~(np.isfinite(weights) & (weights >= 0))
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise ValueError(
-                f"weighting gave {weights[i]} for {table.words[rows[i]]!r}: weights must be finite and non-negative."
-            )
+            raise ValueError(f"weighting gave {weights[i]} for {words[i]!r}: weights must be finite and non-negative.")
         return weights
 
-    def _probabilities(self, table: WordTable, rows: np.ndarray) -> np.ndarray:
-        """Frequency of the words in some rows, as a share of all words."""
+    def _probabilities(self, table: WordTable, rows: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Frequency of words, as a share of all words; by rank, an unknown word is like the last of the table."""
         if isinstance(self.frequencies, str):
-            return 1 / ((rows + 2.7) * np.log(max(2, len(table.words))))
+            ranks = np.minimum(rows, len(table.words) - 1)
+            return 1 / ((ranks + 2.7) * np.log(max(2, len(table.words))))
         given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
-        words = (table.words[row] for row in rows)
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The words of texts: rows of a table, and of further words that it lacks."""
+
+    rows: np.ndarray  # of all words, text after text; those that follow the table's are of the spelled words
+    offsets: np.ndarray  # of the texts
+    oov_rate: float  # share of the tokens that have no vector in the table
+    spelled: list[str]
+
+    def names(self, table: WordTable, rows: np.ndarray) -> np.ndarray:
+        """The words of some sorted rows."""
+        n = len(table.words)
+        names = np.empty(len(rows), dtype=object)
+        names[:] = [table.words[row] if row < n else self.spelled[row - n] for row in rows.tolist()]
+        return names
 
 
 def _check_texts(X: Iterable[str]) -> Iterable[str]:

@@ -1,0 +1,71 @@
+"""Vectors of words that a table lacks, from their spelling.
+
+A word without a vector should resemble itself and what is spelled like it, and nothing else:
+
+    word --> character n-grams of <word> --crc32--> random vectors --sum--> a direction --> mean, spread of the table
+
+The random vectors come from `RandomState`, whose stream is frozen, so they are the same in every process and version.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SHORTEST, _LONGEST = 3, 5  # characters of an n-gram
+_SAMPLE = 2**14  # vectors of a table that its mean and spread are computed from
+
+
+def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
+    """Vectors for words, distributed like those of a table.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The words.
+    like : ndarray of shape (n_words, n_features)
+        Vectors of the table, in the form in which they are used.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_words, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg.text.spelling import spelled
+    >>> table = np.random.default_rng(0).normal(size=(1000, 50))
+    >>> drug, drugs, other = spelled(["zortanol", "zortanols", "ambromycin"], table)
+    >>> np.corrcoef([drug, drugs, other]).round(1)
+    array([[1. , 0.9, 0.1],
+           [0.9, 1. , 0. ],
+           [0.1, 0. , 1. ]])
+    """
+    n_features = like.shape[1]
+    directions = np.array([np.sum([_draw(gram, n_features) for gram in ngrams(word)], axis=0) for word in words])
+    directions = directions.reshape(len(words), n_features)
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
+
+
+def sample(n_words: int) -> np.ndarray:
+    """Rows of a table that stand for all, evenly spaced."""
+    return np.unique(np.linspace(0, n_words - 1, min(n_words, _SAMPLE)).astype(int))
+
+
+def ngrams(word: str) -> list[str]:
+    """Parts of 3 to 5 characters of a word between angle brackets, as in fastText."""
+    text = f"<{word}>"
+    sizes = range(_SHORTEST, _LONGEST + 1)
+    return [text[i : i + size] for size in sizes for i in range(len(text) - size + 1)]
+
+
+@lru_cache(2**14)
+def _draw(gram: str, n_features: int) -> np.ndarray:
+    return np.random.RandomState(crc32(gram.encode())).standard_normal(n_features)
