@@ -183,8 +183,13 @@ def test_spelling_is_the_same_in_every_process():
 
 
 def test_compounds_are_split_before_they_are_spelled():
-    groups = plain(unknown="spelling").fit_transform(["cat-dog the", "cat-zebra", "-cat-"])
-    assert groups.labels.tolist() == ["cat", "dog", "the", "cat", "zebra", "cat"]
+    groups = plain(unknown="spelling").fit_transform(["cat-dog the", "cat-zebra", "-cat-", "(cat) dog--the 't don'xyz"])
+    assert groups.labels.tolist() == ["cat", "dog", "the", "cat", "zebra", "cat", "cat", "dog", "the", "don'xyz"]
+
+
+def test_upper_case_is_spelled_like_lower_case():
+    groups = plain(unknown="spelling", lowercase=False).fit_transform(["Zebra", "zebra"])
+    assert_array_equal(groups[0], groups[1])
 
 
 def test_punctuation_is_never_spelled():

@@ -9,6 +9,7 @@ The random vectors come from `RandomState`, whose stream is frozen, so they are 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHORTEST, _LONGEST = 3, 5  # characters of an n-gram
+_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
+_REMNANT = re.compile(r"['\u2019]\w{1,2}")
 _SAMPLE = 2**14  # vectors of a table that its mean and spread are computed from
 
 
@@ -57,6 +60,16 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
 def sample(n_words: int) -> np.ndarray:
     """Rows of a table that stand for all, evenly spaced."""
     return np.unique(np.linspace(0, n_words - 1, min(n_words, _SAMPLE)).astype(int))
+
+
+def parts_of(token: str) -> list[str]:
+    """The words that an unknown token is made of.
+
+    Compounds are split at hyphens, and punctuation at the ends is removed. What is left of a contraction, such as
+    ``'t``, is no word.
+    """
+    words = (_ENDS.sub("", part) for part in token.split("-") if not _REMNANT.fullmatch(part))
+    return [word for word in words if word]
 
 
 def ngrams(word: str) -> list[str]:

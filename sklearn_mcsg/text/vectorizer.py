@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
-from sklearn_mcsg.text.spelling import sample, spelled
+from sklearn_mcsg.text.spelling import parts_of, sample, spelled
 from sklearn_mcsg.text.tables import WordTable, lengths, open_table
 from sklearn_mcsg.text.tokens import pieces, tokenize
 
@@ -322,12 +322,15 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         rows = []
         for token in tokens:
             whole = table.rows[token]
-            for part in (token,) if whole >= 0 or "-" not in token else filter(None, token.split("-")):
-                row = table.rows[part]
-                if row < 0 and any(map(str.isalnum, part)):
+            if whole >= 0:
+                rows.append(whole)
+                continue
+            for word in parts_of(token):
+                row = table.rows[word]
+                if row < 0:
                     if self.unknown == "error":
-                        raise ValueError(f"Text {i} has the word {part!r}, which has no vector.")
-                    row = len(table.words) + unknown.setdefault(part, len(unknown))
+                        raise ValueError(f"Text {i} has the word {word!r}, which has no vector.")
+                    row = len(table.words) + unknown.setdefault(word.lower(), len(unknown))
                 rows.append(row)
         return rows
 
