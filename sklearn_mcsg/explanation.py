@@ -266,7 +266,7 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
     >>> from sklearn_mcsg import explain_texts, make_text_similarity
     >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
     >>> pipeline = make_text_similarity(vectors=vectors).fit(["the cat", "the kitten", "the dog", "the tax"])
-    >>> explanation = explain_texts(pipeline, "The cat and the dog", "the tax")
+    >>> explanation = explain_texts(pipeline, "The cat, the dog", "the tax")
     >>> explanation.labels
     (['the', 'cat', 'the', 'dog'], ['the', 'tax'])
     """

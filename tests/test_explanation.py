@@ -400,10 +400,11 @@ TEXTS = ["the cat", "the kitten", "the Dog", "the tax", "cat tax"]
         ({"pad_token": "kitten"}, (["the", "cat", "the", "kitten"], ["the", "tax", "kitten"])),
         ({"tokenizer": str.split}, (["the", "cat", "the"], ["the"])),
         ({"weighting": None, "unit_norm": False}, (["the", "cat", "the"], ["the", "tax"])),
+        ({"unknown": "spelling"}, (["the", "cat", "bit", "the", "dog"], ["the", "tax"])),
     ],
 )
 def test_texts_are_explained_by_their_words(params, words):
-    pipeline = make_text_similarity(vectors=WORDS, **params).fit(TEXTS)
+    pipeline = make_text_similarity(vectors=WORDS, **{"unknown": "ignore", **params}).fit(TEXTS)
     a, b = "The cat bit the Dog", "the tax."
     explanation = explain_texts(pipeline, a, b)
     assert explanation.labels == words
@@ -414,6 +415,7 @@ def test_texts_are_explained_by_their_words(params, words):
         assert_allclose(explanation.vectors[0], pipeline[-1].explain(same, right).vectors[0])
 
 
+@pytest.mark.filterwarnings("ignore:.*no words")
 def test_texts_without_known_words():
     pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
     assert explain_texts(pipeline, "???", "the cat").labels == ([], ["the", "cat"])

@@ -36,6 +36,8 @@ TOPICS = [
     "tax bank share loan debt price market money profit cost",
     "rain snow wind cloud storm frost hail fog sun heat",
 ]
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no words")
+
 NASTY = {
     "script": "A cat <script>alert(1)</script><script>document.title = 'run'</script> and a dog",
     "end": "</script><img src=x onerror=alert(2)> cat &lt;b&gt; &amp; dog",
@@ -44,7 +46,7 @@ NASTY = {
     "separators": "cat\u2028dog\u2029bird\ttab\\n",
     "right to left": "\u05d7\u05ea\u05d5\u05dc cat \u0643\u0644\u0628",
     "emoji": "\U0001f431 cat \U0001f469\u200d\U0001f52c dog \U0001f1ec\U0001f1e7",
-    "unknown": "\u03b1\u03b2\u03b3 \u03b4\u03b5\u03b6",
+    "unknown": "\u2603 \u2604",
     "accents": "cafe\u0301 cat na\u00efve \u0130stanbul dog",
     "long": "cat dog " * 400 + "x" * 3000,
 }
@@ -232,7 +234,8 @@ def test_facts(clustering, n_clusters, facts):
     texts = corpus(12)
     pipeline, clustering = fitted(texts, penalty_scale=0.05, **clustering)
     page = Page(cluster_report(texts, pipeline, clustering, n_clusters=n_clusters))
-    assert page.find(**{"class": "facts"})[0]["text"] == facts.format(found=clustering.n_clusters_)
+    known = f" {pipeline[0].oov_rate_:.1%} of the words have no vector and are compared by their spelling."
+    assert page.find(**{"class": "facts"})[0]["text"] == facts.format(found=clustering.n_clusters_) + known
     assert len(page.data["clusters"]) == page.data["evidence"]["chosen"] == (n_clusters or clustering.n_clusters_)
 
 
@@ -263,12 +266,32 @@ def test_map_keeps_neighbours_together():
     ],
 )
 def test_words_are_found_in_their_text(text, words):
-    vectorizer = EmbeddingVectorizer(word_vectors()).fit([text])
+    vectorizer = EmbeddingVectorizer(word_vectors(), unknown="ignore").fit([text])
     known = vectorizer.known_words([text])[0]
     parts, ids = content._parts(vectorizer, text, known)
     assert "".join(parts) == unicodedata.normalize("NFC", text)
     assert parts[1::2] == words
     assert [list(dict.fromkeys(known))[i] for i in ids] == [word.lower() for word in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Unknown catapult, a cat!", ["Unknown", "catapult", "a", "cat"]),
+        (
+            "\U0001f431cat \u05d7\u05ea \u0939\u093f\u0928\u094d\u0926\u0940",
+            ["cat", "\u05d7\u05ea", "\u0939\u093f\u0928\u094d\u0926\u0940"],
+        ),
+        ("\u0130 cat cafe\u0301 dog", ["\u0130", "cat", "caf\u00e9", "dog"]),
+        ("a rain-cloud and rain--Rain", ["a", "rain", "cloud", "and", "rain", "Rain"]),
+    ],
+)
+def test_unknown_words_are_found_in_their_text(text, words):
+    vectorizer = EmbeddingVectorizer(word_vectors()).fit([text])
+    parts, ids = content._parts(vectorizer, text, vectorizer.known_words([text])[0])
+    assert "".join(parts) == unicodedata.normalize("NFC", text)
+    assert parts[1::2] == words
+    assert len(ids) == len(words)
 
 
 def test_apostrophes_and_contractions():
@@ -317,7 +340,7 @@ def test_few_texts(n):
 
 
 def test_equal_and_empty_texts():
-    texts = ["the cat"] * 12 + ["", "unknown"]
+    texts = ["the cat"] * 12 + ["", "?!"]
     data = Page(report(texts, clustering={"n_clusters": 2})).data
     assert len({tuple(point) for point in data["map"]}) == 14
     assert not any(tones[:, :12].any() for tones in tones_of(data))
@@ -628,7 +651,7 @@ def test_texts_show_as_they_are(visit):
     for i, (name, text) in enumerate(NASTY.items(), start=100):
         page.evaluate(f"choosePair({i}, 0)")
         assert chosen(page)[0] == unicodedata.normalize("NFC", text)
-        unknown = page.locator("#text-a", has_text="No word of this text has a vector").count()
+        unknown = page.locator("#text-a", has_text="This text has no words").count()
         assert unknown == (name == "unknown")
         assert name in ("unknown", "long") or page.locator("#text-a .word").count()
     assert page.title() == "<b>Texts</b>"

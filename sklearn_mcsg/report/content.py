@@ -18,6 +18,7 @@ from sklearn_mcsg.explanation import largest_of_pairs
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report.layout import map_of
 from sklearn_mcsg.text import ClusterSummary
+from sklearn_mcsg.text.spelling import parts_of
 from sklearn_mcsg.text.tokens import APOSTROPHES, tokenize
 
 LEVELS = 15  # levels of each colour
@@ -52,17 +53,24 @@ def _parts(vectorizer: Any, text: str, known: list[str]) -> tuple[list[str], lis
     ids: list[int] = []
     end = place = 0
     for token in split(folded):
-        start = folded.find(token, place)
-        if start < 0:
-            continue
-        place = start + len(token)
-        if len(ids) < len(expected) and expected[len(ids)] in (token, token.lower()):
-            ids.append(number[expected[len(ids)]])
-            parts += [text[end:start], text[start:place]]
-            end = place
+        for word in _words_of(token, expected[len(ids) : len(ids) + 1], vectorizer):
+            start = folded.find(word, place)
+            if start < 0:
+                continue
+            place = start + len(word)
+            if len(ids) < len(expected) and expected[len(ids)] in (word, word.lower()):
+                ids.append(number[expected[len(ids)]])
+                parts += [text[end:start], text[start:place]]
+                end = place
     if len(ids) < len(expected):
         return [text], None
     return [*parts, text[end:]], ids
+
+
+def _words_of(token: str, expected: list[str], vectorizer: Any) -> list[str]:
+    """The token itself if it is expected next; otherwise the words that the vectorizer may have divided it into."""
+    whole = token in expected or token.lower() in expected or getattr(vectorizer, "unknown", "ignore") == "ignore"
+    return [token] if whole else parts_of(token)
 
 
 def _folded(text: str) -> str:

@@ -16,11 +16,13 @@ from zlib import crc32
 
 import numpy as np
 
+from sklearn_mcsg.text.tokens import MARKS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHORTEST, _LONGEST = 3, 5  # characters of an n-gram
-_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
+_ENDS = re.compile(rf"^[^\w{MARKS}]+|[^\w{MARKS}]+$")
 _REMNANT = re.compile(r"['\u2019]\w{1,2}")
 _SAMPLE = 2**14  # vectors of a table that its mean and spread are computed from
 
@@ -69,7 +71,7 @@ def parts_of(token: str) -> list[str]:
     ``'t``, is no word.
     """
     words = (_ENDS.sub("", part) for part in token.split("-") if not _REMNANT.fullmatch(part))
-    return [word for word in words if word]
+    return [word for word in words if any(map(str.isalnum, word))]
 
 
 def ngrams(word: str) -> list[str]:

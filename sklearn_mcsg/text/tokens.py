@@ -9,8 +9,8 @@ from collections.abc import Iterator
 __all__ = ["pieces", "tokenize"]
 
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
-_MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
-_WORD = rf"[^\W_]+ (?: [{_MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
+MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
+_WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
 _TOKEN = re.compile(
     rf"""
     (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.

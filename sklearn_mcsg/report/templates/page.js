@@ -142,7 +142,7 @@ const drawText = (letter, i, j) => {
     html("p", { class: "of" }, swatch(k), named(k)),
   );
   if (!found) box.append(html("p", { dir: "auto" }, ...inColours(i, j)));
-  if (!nWords[i]) box.append(html("p", { class: "of" }, "No word of this text has a vector."));
+  if (!nWords[i]) box.append(html("p", { class: "of" }, "This text has no words."));
 };
 
 const byChance = (i, j) => {
