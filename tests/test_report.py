@@ -603,6 +603,7 @@ def test_neighbours_and_lists_choose_texts(visit):
     assert chosen(page)[0] == button.locator(".clamp").text_content()
     card = page.locator(".card", has=page.locator("details")).first
     card.locator("summary").click()
+    card.locator("details .members button").first.wait_for()
     assert card.locator("details .members button").count() == int(card.locator(".size").text_content().split()[0])
 
 
