@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,14 @@ _QUERIES = 256  # at a time: a fraction of a second
 NEEDS_FAISS = 'Approximate search needs faiss: pip install "sklearn-mcsg[large]", or choose algorithm="exact".'
 
 
+@cache
 def is_available() -> bool:
-    """Whether the library that scans codes is installed."""
-    return find_spec("faiss") is not None
+    """Whether the library that scans codes is installed, in a version that works with this NumPy."""
+    try:
+        import faiss  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 @register

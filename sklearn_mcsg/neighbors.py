@@ -432,8 +432,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         for name in ("n_jobs", "verbose"):
             if getattr(self, name) and hasattr(similarity, name):
                 setattr(similarity, name, getattr(self, name))
-        approximate = self.algorithm == "approximate" or (self.algorithm == "auto" and candidates.is_available())
-        return Search(similarity, self.candidates_ if approximate else None, self.n_candidates)
+        exact = self.candidates_ is None or self.algorithm == "exact"
+        exact = exact or (self.algorithm == "auto" and not candidates.is_available())
+        return Search(similarity, None if exact else self.candidates_, self.n_candidates)
 
     def _groups(self, X: GroupsLike) -> Any:
         """X, transformed by the pipeline steps before the similarity."""

@@ -246,7 +246,7 @@ def test_without_faiss_auto_is_exact_and_approximate_names_the_extra(monkeypatch
     X, similarity = topics(80), SIMILARITIES["diag centered"]
     GroupNeighbors(similarity).fit(X).save(tmp_path / "index")
     truth = GroupNeighbors(similarity, algorithm="exact").fit(X).kneighbors(X[:9])
-    monkeypatch.setattr(candidates, "find_spec", lambda name: None)
+    monkeypatch.setattr(candidates, "is_available", lambda: False)
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     assert GroupNeighbors(similarity).fit(X).candidates_ is None
     assert_array_equal(GroupNeighbors.load(tmp_path / "index").kneighbors(X[:9]), truth)

@@ -51,7 +51,8 @@ def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
         raise ValueError(f"No text of {corpus.name} has a word.")
     n = len(corpus.texts)
     if vectorizer.oov_rate_:
-        tell(options, f"{vectorizer.oov_rate_:.1%} of the words have no vector: they are compared by their spelling.")
+        share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
+        tell(options, f"{share} of the words have no vector: they are compared by their spelling.")
     if n < _FEW_TEXTS:
         tell(
             options,

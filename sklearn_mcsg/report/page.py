@@ -208,7 +208,8 @@ def _facts(clustering: ModelComparisonClustering, vectorizer: Any, n_clusters: i
     if vectorizer.oov_rate_:
         kept = getattr(vectorizer, "unknown", "ignore") == "spelling"
         fate = "are compared by their spelling" if kept else "are left out"
-        facts += f" {vectorizer.oov_rate_:.1%} of the words have no vector and {fate}."
+        share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
+        facts += f" {share} of the words have no vector and {fate}."
     return facts
 
 
