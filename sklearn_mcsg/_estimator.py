@@ -134,6 +134,22 @@ class ComparesGroups(Protocol):
         """Compare fitted groups with other fitted groups, or with all: shape (n_rows, n_columns)."""
 
 
+def _has(estimator: Any, name: str) -> bool:
+    """Whether an estimator has an attribute, without computing a property."""
+    return hasattr(type(estimator), name) or name in vars(estimator)
+
+
+def check_compares_groups(similarity: Any) -> None:
+    """Raise unless a similarity has what the protocol `ComparesGroups` asks for."""
+    names = {*dir(ComparesGroups), *ComparesGroups.__annotations__} - {*dir(Protocol), "n_groups_"}
+    missing = sorted(name for name in names if not name.startswith("_") and not _has(similarity, name))
+    if missing:
+        raise TypeError(
+            f"similarity must compare groups, or be a pipeline that ends with a similarity, but "
+            f"{type(similarity).__name__} has no {missing[0]}. Subclass GroupSimilarity to add a similarity."
+        )
+
+
 def with_similarity(estimator: Any) -> Any:
     """An estimator whose last step compares groups, in place of one that embeds them."""
     before, last = split_pipeline(estimator)

@@ -31,7 +31,10 @@ _LEVELS = 16  # of each component in a code: four bits
 _TRAINING = 2**16  # points that the levels are learnt from
 _LEAST_TRAINING = 1024  # with fewer, faiss warns
 _QUERIES = 256  # at a time: a fraction of a second
-NEEDS_FAISS = 'Approximate search needs faiss: pip install "sklearn-mcsg[large]", or choose algorithm="exact".'
+NEEDS_FAISS = (
+    "Approximate search needs faiss, in a version that works with the installed NumPy: pip install "
+    '"sklearn-mcsg[large]", or choose algorithm="exact".'
+)
 
 
 @cache

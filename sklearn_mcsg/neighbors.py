@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import candidates, storage
 from sklearn_mcsg._checks import check_number, check_positive_integer
-from sklearn_mcsg._estimator import ComparesGroups, split_pipeline, with_similarity
+from sklearn_mcsg._estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
 from sklearn_mcsg._folder import MmapMode
 from sklearn_mcsg._search import Search, learn_candidates, objects
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
@@ -132,7 +132,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._validate_params()
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
         similarity = with_similarity(similarity)
-        _check_compares(split_pipeline(similarity)[1])
+        check_compares_groups(split_pipeline(similarity)[1])
         if self.algorithm == "approximate" and not candidates.is_available():
             raise ImportError(candidates.NEEDS_FAISS)
         fitted = clone(similarity).fit(X)
@@ -411,7 +411,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def check_restored(self) -> None:
         """Raise unless the index has everything that a query needs."""
         self._validate_params()
-        _check_compares(self.comparer())
+        check_compares_groups(self.comparer())
         check_is_fitted(self.comparer(), "n_groups_")
         if self.candidates_ is not None:
             self.candidates_.check(self.n_samples_fit_)
@@ -478,25 +478,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
         check_is_fitted(self, "similarity_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"n_neighbors must be a positive integer, got {k!r}.")
+        check_positive_integer(k, "n_neighbors")
         available = self.n_samples_fit_ - leave_out_self
         if k > available:
             others = " besides the query itself" if leave_out_self else ""
             raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
         return int(k)
-
-
-def _has(estimator: Any, name: str) -> bool:
-    """Whether an estimator has an attribute, without computing a property."""
-    return hasattr(type(estimator), name) or name in vars(estimator)
-
-
-def _check_compares(similarity: Any) -> None:
-    names = {*dir(ComparesGroups), *ComparesGroups.__annotations__} - {*dir(Protocol), "n_groups_"}
-    missing = sorted(name for name in names if not name.startswith("_") and not _has(similarity, name))
-    if missing:
-        raise TypeError(
-            f"similarity must compare groups, or be a pipeline that ends with a similarity, but "
-            f"{type(similarity).__name__} has no {missing[0]}. Subclass GroupSimilarity to add a similarity."
-        )

@@ -58,18 +58,21 @@ class PartitionedNeighbors(BaseEstimator):
 
     Examples
     --------
-    Parts that are files of texts, and a cluster of one machine::
+    Parts that are files of texts, and a cluster on one machine::
+
+        from pathlib import Path
 
         from distributed import Client
-        from sklearn_mcsg import EmbeddingVectorizer, PartitionedNeighbors
+        from sklearn_mcsg import PartitionedNeighbors, make_text_embedding
 
-        vectorizer = EmbeddingVectorizer().fit([])
+        vectorizer, embedding = make_text_embedding()
+        vectorizer.fit(["my puppy is ill"])  # opens the word vectors; nothing is learnt from the text
 
         def load(path):
-            return vectorizer.transform(open(path).read().splitlines())
+            return vectorizer.transform(path.read_text(encoding="utf8").splitlines())
 
         client = Client(n_workers=4, threads_per_worker=1)
-        index = PartitionedNeighbors(load=load).fit(sorted(glob("corpus/*.txt")))
+        index = PartitionedNeighbors(embedding, load=load).fit(sorted(Path("corpus").glob("*.txt")))
         distances, indices = index.kneighbors(vectorizer.transform(["my puppy is ill"]))
     """
 
@@ -79,7 +82,7 @@ class PartitionedNeighbors(BaseEstimator):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"auto", "exact", "approximate"})],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "client": [HasMethods(["submit", "scatter"]), None],
+        "client": [HasMethods(["submit", "gather"]), None],
     }
 
     def __init__(
@@ -116,14 +119,14 @@ class PartitionedNeighbors(BaseEstimator):
         self._validate_params()
         parts = list(X)
         if not parts:
-            raise ValueError("There are no parts to index.")
+            raise ValueError("There are no parts to index: X must hold at least one, such as the name of a file.")
         if self.algorithm == "approximate" and not candidates.is_available():
             raise ImportError(candidates.NEEDS_FAISS)
         similarity = GroupEmbedding() if self.similarity is None else self.similarity
         if not hasattr(similarity, "as_similarity") and not hasattr(similarity, "with_groups"):
             raise TypeError(
                 f"similarity must be a GroupEmbedding or a GroupSimilarity, got {type(similarity).__name__}: steps "
-                f"before it, such as a vectorizer, belong into load."
+                f"before it, such as a vectorizer, belong in load."
             )
         cluster = _Cluster(self.client)
         load = cluster.send(_itself if self.load is None else self.load)
@@ -172,7 +175,7 @@ class PartitionedNeighbors(BaseEstimator):
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_positive_integer(k, "n_neighbors")
         if k > self.n_samples_fit_:
-            raise ValueError(f"n_neighbors={k} is more than the {self.n_samples_fit_} indexed groups.")
+            raise ValueError(f"n_neighbors={k} is more than the {self.n_samples_fit_} indexed groups: choose fewer.")
         queries = self._cluster.send(self.similarity_.validate(X))
         starts = np.cumsum(self.sizes_) - self.sizes_
         found = [

@@ -170,7 +170,7 @@ def test_share_of_unknown_words_comes_first(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("\n".join([*TEXTS, "the xqzvw"]), encoding="utf8")
     first = mcsg("search", path, "xqzvw", "-k", 1).err.splitlines()[0]
-    assert first.endswith("of the words have no vector: they are compared by their spelling.")
+    assert first.endswith("of the words have no vector and are compared by their spelling.")
     assert "the xqzvw" in mcsg("search", path, "xqzvw", "-k", 1).out
 
 

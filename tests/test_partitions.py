@@ -26,6 +26,7 @@ from sklearn_mcsg import (
     _search,
     make_text_embedding,
 )
+from sklearn_mcsg.datasets import load_short_texts
 
 N_FEATURES, N_VECTORS = 20, 25
 
@@ -100,6 +101,22 @@ def test_parts_smaller_than_the_number_of_neighbours(client):
     index = PartitionedNeighbors(GroupEmbedding(), client=client).fit(parts)
     whole = GroupNeighbors(GroupEmbedding()).fit(np.concatenate(parts))
     assert_array_equal(index.kneighbors(parts[1], 20)[1], whole.kneighbors(parts[1], 20)[1])
+
+
+def test_files_of_texts(client, tmp_path):
+    """The example of the docstring and of the guide."""
+    texts = load_short_texts().data
+    for i in range(3):
+        (tmp_path / f"{i}.txt").write_text("\n".join(texts[i::3]), encoding="utf8")
+    vectorizer, embedding = make_text_embedding()
+    vectorizer.fit(["my puppy is ill"])
+
+    def load(path):
+        return vectorizer.transform(path.read_text(encoding="utf8").splitlines())
+
+    index = PartitionedNeighbors(embedding, load=load, client=client).fit(sorted(tmp_path.glob("*.txt")))
+    nearest = index.kneighbors(vectorizer.transform(["my puppy is ill"]), 1, return_distance=False)[0, 0]
+    assert "puppy" in [*texts[0::3], *texts[1::3], *texts[2::3]][nearest]
 
 
 def test_approximate_search_of_each_part(client):
@@ -189,7 +206,7 @@ def test_errors_are_sentences(files, client):
         PartitionedNeighbors(client=client).fit([])
     with pytest.raises(NotFittedError, match="ModelComparisonSimilarity is not fitted, and only a GroupEmbedding"):
         PartitionedNeighbors(ModelComparisonSimilarity(), load=read, client=client).fit(files)
-    with pytest.raises(TypeError, match="got Pipeline: steps before it, such as a vectorizer, belong into load"):
+    with pytest.raises(TypeError, match="got Pipeline: steps before it, such as a vectorizer, belong in load"):
         PartitionedNeighbors(make_text_embedding(), client=client).fit([["a text"]])
     with pytest.raises(OSError, match="the disk is gone") as caught:
         PartitionedNeighbors(load=fail, client=client).fit(files)

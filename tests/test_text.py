@@ -92,6 +92,7 @@ def test_share_of_unknown_words():
     vectorizer = plain(pad_token=".").fit(["cat zebra", "dog the", ""])
     assert vectorizer.oov_rate_ == 0.25
     assert plain().fit(["", ""]).oov_rate_ == 0
+    assert plain(unknown="spelling").fit(["? ! cat zebra-zebra"]).oov_rate_ == 0.75
 
 
 @pytest.mark.parametrize("kind", ["mapping", "pair", "array of words", "path", "str path", "gensim"])

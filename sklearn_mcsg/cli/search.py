@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import KnownTexts, count, look_up, make_pipeline, quiet_about_empty_texts, read_texts, tell
+from sklearn_mcsg.cli.shared import KnownTexts, count, make_pipeline, quiet_about_empty_texts, read_texts, tell
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.neighbors import GroupNeighbors
 from sklearn_mcsg.text import update_index
 
@@ -14,8 +15,7 @@ from sklearn_mcsg.text import update_index
 def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     known = read_texts(options, options.corpus)
-    texts = _with_words(options, known)
-    queries = look_up(known.vectorizer, texts)
+    texts, queries = _with_words(options, known)
     n_neighbors = min(options.top, len(known.corpus.texts))
     if options.index is None:
         similarity = make_pipeline(options)[-1]
@@ -32,16 +32,19 @@ def run(options: argparse.Namespace) -> None:
     terminal.show_records(hits, options.format, lambda: _show(hits))
 
 
-def _with_words(options: argparse.Namespace, known: KnownTexts) -> list[str]:
-    """The queries that have words; the others are named."""
+def _with_words(options: argparse.Namespace, known: KnownTexts) -> tuple[list[str], Groups]:
+    """The queries that have words, as texts and as groups; a note names the others."""
     with quiet_about_empty_texts():
-        sizes = known.vectorizer.transform(options.queries).sizes
-    for query, size in zip(options.queries, sizes, strict=True):
-        if not size:
+        groups = known.vectorizer.transform(options.queries)
+    texts = []
+    for query, size in zip(options.queries, groups.sizes, strict=True):
+        if size:
+            texts.append(query)
+        else:
             tell(options, f"The query {query!r} has no words: nothing to search for.")
-    if not sizes.any():
-        raise ValueError("No query has a word.")
-    return [query for query, size in zip(options.queries, sizes, strict=True) if size]
+    if not texts:
+        raise ValueError("No query has a word: give at least one that has.")
+    return texts, groups[groups.sizes > 0]
 
 
 def _saved_index(options: argparse.Namespace, known: KnownTexts) -> GroupNeighbors:

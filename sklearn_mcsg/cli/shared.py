@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg.cli.corpus import Corpus, read_corpus
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
+from sklearn_mcsg.text.spelling import share_of_unknown_words
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
 
@@ -48,11 +49,10 @@ def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
     known = groups.sizes > 0
     corpus = only_known(options, corpus, known, "text", "no words")
     if not corpus.texts:
-        raise ValueError(f"No text of {corpus.name} has a word.")
+        raise ValueError(f"No text of {corpus.name} has a word: choose another file, or another --column.")
     n = len(corpus.texts)
     if vectorizer.oov_rate_:
-        share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
-        tell(options, f"{share} of the words have no vector: they are compared by their spelling.")
+        tell(options, share_of_unknown_words(vectorizer))
     if n < _FEW_TEXTS:
         tell(
             options,

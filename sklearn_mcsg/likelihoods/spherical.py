@@ -164,7 +164,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
             y = vectors - rows.repeat(statistics.mean[owners])
             return [(y * rows.repeat(own[owners])).sum(axis=1), np.square(y).sum(axis=1)]
 
-        return replace(statistics, parts=tuple(part.with_values(values, centre) for part in statistics.parts))
+        return replace(statistics, parts=tuple(part.with_values(values, 2, centre) for part in statistics.parts))
 
     def log_likelihood(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)

@@ -136,12 +136,14 @@ class Part:
         return replace(self, rows=self.rows[key], values=None if self.values is None else self.values[key])
 
     def with_values(
-        self, function: Callable[[np.ndarray, Groups, slice], list[np.ndarray]], centre: np.ndarray | None = None
+        self,
+        function: Callable[[np.ndarray, Groups, slice], list[np.ndarray]],
+        n_values: int,
+        centre: np.ndarray | None = None,
     ) -> Part:
         """The part with the numbers that a function of vectors, groups and their owners gives, piece by piece."""
-        rows = self.rows
-        values = np.empty((rows.n_rows, len(function(np.empty((0, rows.n_features)), rows[:0], slice(0, 0)))))
-        start = 0
+        rows, start = self.rows, 0
+        values = np.empty((rows.n_rows, n_values))
         for owners, piece in rows.pieces(rows.block_rows):
             values[start : start + piece.n_rows] = np.column_stack(function(piece.rows(), piece, owners))
             start += piece.n_rows

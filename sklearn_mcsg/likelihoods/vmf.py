@@ -220,7 +220,7 @@ class VonMisesFisher(Likelihood[Resultants]):
             factors = _to_unit_length(vectors)
             return [*factors, (_unit(vectors, *factors) * rows.repeat(resultants[owners])).sum(axis=1)]
 
-        return replace(statistics, parts=tuple(part.with_values(values) for part in statistics.parts))
+        return replace(statistics, parts=tuple(part.with_values(values, 3) for part in statistics.parts))
 
     def log_likelihood(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
         return statistics.weighted(statistics.log_density)

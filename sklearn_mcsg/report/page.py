@@ -32,6 +32,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report import content
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.text import ClusterSummary, summarize_clusters
+from sklearn_mcsg.text.spelling import share_of_unknown_words
 
 __all__ = ["cluster_report"]
 
@@ -206,10 +207,7 @@ def _facts(clustering: ModelComparisonClustering, vectorizer: Any, n_clusters: i
         facts += f" {n_shown:,} of {n:,} texts are shown, the most typical of each cluster and a random sample of the"
         facts += " others; sizes, words and evidence are those of all texts."
     if vectorizer.oov_rate_:
-        kept = getattr(vectorizer, "unknown", "ignore") == "spelling"
-        fate = "are compared by their spelling" if kept else "are left out"
-        share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
-        facts += f" {share} of the words have no vector and {fate}."
+        facts += f" {share_of_unknown_words(vectorizer)}"
     return facts
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -59,6 +59,14 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
     return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
 
 
+def share_of_unknown_words(vectorizer: Any) -> str:
+    """A sentence on the words of the texts that a vectorizer was fitted to."""
+    share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
+    spelling = getattr(vectorizer, "unknown", "ignore") == "spelling"
+    fate = "are compared by their spelling" if spelling else "are left out"
+    return f"{share} of the words have no vector and {fate}."
+
+
 def sample(n_words: int) -> np.ndarray:
     """Rows of a table that stand for all, evenly spaced."""
     return np.unique(np.linspace(0, n_words - 1, min(n_words, _SAMPLE)).astype(int))
@@ -67,8 +75,8 @@ def sample(n_words: int) -> np.ndarray:
 def parts_of(token: str) -> list[str]:
     """The words that an unknown token is made of.
 
-    Compounds are split at hyphens, and punctuation at the ends is removed. What is left of a contraction, such as
-    ``'t``, is no word.
+    Compounds are split at hyphens, and punctuation at the ends is removed. Fragments of contractions, such as
+    ``'t``, are dropped.
     """
     words = (_ENDS.sub("", part) for part in token.split("-") if not _REMNANT.fullmatch(part))
     return [word for word in words if any(map(str.isalnum, word))]

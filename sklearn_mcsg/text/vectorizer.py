@@ -291,7 +291,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
         unknown: dict[str, int] = {}
         pad = () if self.pad_token is None else (table.rows[self.pad_token],)
-        n_unknown = 0
+        n_tokens = n_unknown = 0
         for i, text in enumerate(_check_texts(X)):
             if not isinstance(text, str):
                 raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
@@ -300,6 +300,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                     tokens = split(piece.lower() if lowercase else piece)
                     tokens = tokens if isinstance(tokens, list) else list(tokens)
                     found = list(map(row_of, tokens))
+                    n_tokens += len(found)
                     if found and min(found) < 0:
                         n_unknown += found.count(-1)
                         found = self._with_unknown(tokens, table, unknown, i) if keeps_unknown else found
@@ -311,11 +312,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         if len(ends) == 1:
             raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
         known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
-        oov_rate = n_unknown / max(1, len(known) - len(pad) * (len(ends) - 1))
         kept = known >= 0
         counted = np.cumsum(kept, dtype=np.intc if len(kept) < 2**31 else np.int64)
         offsets = np.array(ends) if kept.all() else np.array([counted[end - 1] if end else 0 for end in ends])
-        return _Found(known[kept], offsets, oov_rate, list(unknown))
+        return _Found(known[kept], offsets, n_unknown / max(1, n_tokens), list(unknown))
 
     def _with_unknown(self, tokens: list[str], table: WordTable, unknown: dict[str, int], i: int) -> list[int]:
         """Rows of the tokens of text i, with compounds split; rows of unknown words follow those of the table."""
@@ -329,7 +329,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 row = table.rows[word]
                 if row < 0:
                     if self.unknown == "error":
-                        raise ValueError(f"Text {i} has the word {word!r}, which has no vector.")
+                        raise ValueError(
+                            f"Text {i} has the word {word!r}, which has no vector: choose vectors that have it, or "
+                            f"unknown='spelling' or 'ignore'."
+                        )
                     row = len(table.words) + unknown.setdefault(word.lower(), len(unknown))
                 rows.append(row)
         return rows
