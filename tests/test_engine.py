@@ -23,6 +23,7 @@ from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import full
 
+posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
 
@@ -376,6 +377,7 @@ except KeyboardInterrupt:
 """
 
 
+@posix
 def test_interrupt_stops_within_a_second():
     process = subprocess.Popen([sys.executable, "-c", INTERRUPT], stdout=subprocess.PIPE, text=True)
     try:
@@ -406,6 +408,7 @@ def top_two(chunk, start):
     return np.argsort(-chunk, axis=1, kind="stable")[:, :2]
 
 
+@posix
 def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tmp_path):
     X = make_groups(120, 6)
     model = ModelComparisonSimilarity(n_jobs=2)
