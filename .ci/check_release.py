@@ -23,6 +23,7 @@ def tracked() -> set[str]:
 
 
 def only(files: list[Path], kind: str) -> Path:
+    """The one file of a kind."""
     if len(files) != 1:
         raise SystemExit(f"There must be one {kind}, found {len(files)}: run make dist.")
     return files[0]
@@ -39,6 +40,7 @@ def check_wheel(path: Path, expected: set[str]) -> tuple[list[str], str, bytes]:
 
 
 def check_source(path: Path, expected: set[str]) -> list[str]:
+    """Problems of the source archive."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
     written = {name for name in names if name == "PKG-INFO" or ".egg-info/" in name}  # by setuptools
@@ -46,6 +48,7 @@ def check_source(path: Path, expected: set[str]) -> list[str]:
 
 
 def differences(archive: str, names: set[str], expected: set[str]) -> list[str]:
+    """Files that an archive lacks, and files that it should not hold."""
     return [
         *(f"{archive} lacks {name}" for name in sorted(expected - names)),
         *(f"{archive} holds {name}, which git does not know" for name in sorted(names - expected)),
@@ -86,6 +89,7 @@ def check_copies() -> list[str]:
 
 
 def main(folder: Path) -> None:
+    """Check the archives of a folder, and print all problems."""
     wheel = only(sorted(folder.glob("*.whl")), "wheel")
     source = only(sorted(folder.glob("*.tar.gz")), "source archive")
     files = tracked()
