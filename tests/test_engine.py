@@ -252,7 +252,7 @@ with engine_context("numba"):
 def test_without_numba_large_work_warns_once_and_uses_numpy():
     result = run(WITHOUT_NUMBA)
     (warning,) = result.stdout.splitlines()
-    assert warning.startswith("RuntimeWarning: numba cannot be imported (import of numba halted"), result.stderr
+    assert warning.startswith("UserWarning: numba cannot be imported (import of numba halted"), result.stderr
     assert result.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of numba"), "it was asked for"
 
 
@@ -266,7 +266,7 @@ def test_numba_that_does_not_load(error, make_groups, monkeypatch):
     monkeypatch.setattr(dispatch, "_are_loaded", lambda names: False)
     dispatch._can_be_loaded.cache_clear()
     try:
-        with pytest.warns(RuntimeWarning, match=f"numba cannot be imported \\({error}\\).*agree to rounding"):
+        with pytest.warns(UserWarning, match=f"numba cannot be imported \\({error}\\).*agree to rounding"):
             matrix = ModelComparisonSimilarity().pairwise(X := make_groups(30, 3))
     finally:
         dispatch._can_be_loaded.cache_clear()

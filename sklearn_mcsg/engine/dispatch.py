@@ -115,7 +115,7 @@ def _can_be_loaded() -> bool:
         warnings.warn(
             f"numba cannot be imported ({error}). Groups are compared with NumPy: results agree to rounding, but large "
             "matrices take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
-            RuntimeWarning,
+            UserWarning,
             stacklevel=2,
         )
         return False
