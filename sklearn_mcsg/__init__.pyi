@@ -53,6 +53,8 @@ from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
+    TextCalibration,
+    calibrate_texts,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -92,11 +94,13 @@ __all__ = [
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
+    "TextCalibration",
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
     "base",
     "baselines",
+    "calibrate_texts",
     "calibration",
     "choose_n_clusters",
     "cli",
