@@ -59,6 +59,11 @@ class PairExplanation:
         matrix = left @ right.T / (lengths if lengths > 0 else 1.0)
         return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
 
+    @cached_property
+    def words(self) -> tuple[np.ndarray, np.ndarray]:
+        """Contribution of each vector of A and of B: the sum of its pairs."""
+        return self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+
     def strongest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
         """The pairs of vectors that increase the cosine most.
 
@@ -155,10 +160,9 @@ class PairExplanation:
         html : str
             A fragment without scripts or references, readable on light and dark pages.
         """
-        sums = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
-        largest = max(np.abs(values).max(initial=0) for values in sums) or 1
+        largest = max(np.abs(values).max(initial=0) for values in self.words) or 1
         lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
-        for name, labels, values in zip("AB", self.labels, sums, strict=True):
+        for name, labels, values in zip("AB", self.labels, self.words, strict=True):
             words = " ".join(map(partial(coloured_word, digits=3), labels, values, values / largest))
             lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
         largest = np.abs(self.matrix).max(initial=0) or 1

@@ -127,12 +127,12 @@ def test_sentences_name_the_corpus():
     pipeline = make_pipelines()[0].fit(texts)
     calibration = calibrate_texts(pipeline, texts)
     assert isinstance(calibration, TextCalibration)
-    assert repr(calibration) == "TextCalibration(1,770 random pairs of the 60 texts of the corpus, 60 texts)"
+    assert repr(calibration) == "TextCalibration(1,770 random pairs from the 60 texts of the corpus, 60 texts)"
     named = calibrate_texts(pipeline, texts, name="headlines.txt")
     assert named.sentence(0.00553) == (
-        "0.55 % of random pairs of headlines.txt, of similar length, are at least as near"
+        "0.55 % of random pairs of similar length from headlines.txt are at least as near"
     )
-    assert named.sentence(0.351).startswith("35 % of random pairs of headlines.txt")
+    assert named.sentence(0.351).startswith("35 % of")
 
 
 def test_what_cannot_be_calibrated():

@@ -125,10 +125,10 @@ class TextCalibration:
         sentence : str
         """
         percent = f"{100 * p:{'.2g' if p < 0.1 else '.0f'}} %"
-        return f"{percent} of random pairs of {self.corpus}, of similar length, are at least as near"
+        return f"{percent} of random pairs of similar length from {self.corpus} are at least as near"
 
     def __repr__(self) -> str:
-        return f"TextCalibration({self.n_pairs:,} random pairs of {self.corpus}, {self.n_texts:,} texts)"
+        return f"TextCalibration({self.n_pairs:,} random pairs from {self.corpus}, {self.n_texts:,} texts)"
 
     def _read(self, texts: str | Sequence[str] | Groups, name: str) -> Groups:
         """Texts as groups, each of which must have a word."""
