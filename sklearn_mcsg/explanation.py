@@ -78,8 +78,9 @@ class Explanation:
     >>> explanation = ModelComparisonSimilarity().explain(a, b)
     >>> explanation
     Similarity -2.16 of 4 and 3 vectors: vectors -6.16, penalty +4.00
-      for:     A[3] +1.70, B[0] +0.41
-      against: B[1] -2.26, B[2] -2.17, A[0] -1.53
+      for:     A[3] +2.58, B[0] +1.29
+      against: B[1] -1.38, B[2] -1.29, A[0] -0.65
+      (compared with the average vector)
     >>> explanation.vectors[0].round(2)
     array([-1.53, -1.36, -0.95,  1.7 ])
     """
@@ -188,7 +189,7 @@ class Explanation:
         return self.to_html()
 
     def __repr__(self) -> str:
-        values, relative = np.concatenate(self.vectors), np.concatenate(self.relative)
+        relative = np.concatenate(self.relative)
         labels = [*self.labels[0], *self.labels[1]]
         order = np.argsort(-relative, kind="stable")
         chosen = {
@@ -198,7 +199,9 @@ class Explanation:
         lines = [": ".join(self._headlines())]
         for name, best in chosen.items():
             if best:
-                lines.append(f"  {name} {', '.join(f'{labels[i]} {values[i]:+.2f}' for i in best)}")
+                lines.append(f"  {name} {', '.join(f'{labels[i]} {relative[i]:+.2f}' for i in best)}")
+        if len(lines) > 1:
+            lines.append("  (compared with the average vector)")
         return "\n".join(lines)
 
     def _others(self) -> dict[str, float]:

@@ -338,11 +338,13 @@ def test_vectors_that_say_the_same_have_no_colour():
 
 
 def test_repr_names_the_strongest_words(explanation):
-    first, pro, contra = repr(explanation).splitlines()
+    first, pro, contra, last = repr(explanation).splitlines()
     assert first.startswith(f"Similarity {explanation.similarity:.2f} of 4 and 3 vectors: vectors ")
     labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.relative)
-    assert pro.startswith(f"  for:     {labels[relative.argmax()]} ")
-    assert contra.startswith(f"  against: {labels[relative.argmin()]} ")
+    assert pro.startswith(f"  for:     {labels[relative.argmax()]} {relative.max():+.2f}")
+    assert contra.startswith(f"  against: {labels[relative.argmin()]} {relative.min():+.2f}")
+    assert "-" not in pro and "+" not in contra
+    assert last == "  (compared with the average vector)"
 
 
 @pytest.mark.parametrize("criterion", ["aic", "bayes"])
