@@ -343,7 +343,8 @@ def test_repr_names_the_strongest_words(explanation):
     labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.relative)
     assert pro.startswith(f"  for:     {labels[relative.argmax()]} {relative.max():+.2f}")
     assert contra.startswith(f"  against: {labels[relative.argmin()]} {relative.min():+.2f}")
-    assert "-" not in pro and "+" not in contra
+    assert "-" not in pro
+    assert "+" not in contra
     assert last == "  (compared with the average vector)"
 
 
