@@ -127,7 +127,7 @@ def main(arguments=None):
     parts = [
         "# Levels of p-values",
         f"GloVe 6B 50d. Kinds of text, with the number of sentences fitted to: {sizes}. {options.pairs:,} random pairs "
-        "of other sentences of each kind are asked about. The tables show the share whose p-value is at most the level.",
+        "of other sentences of each kind are asked about. Tables show the share whose p-value is at most the level.",
         "## Texts of one kind",
         "Fitted and calibrated on texts of one kind, asked about others of that kind: mean over the kinds, with the "
         "least and the greatest. The quarters are by the shorter text of a pair, with folds. The last column is the "
