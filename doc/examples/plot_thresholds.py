@@ -70,7 +70,7 @@ plt.show()
 
 # %%
 # The level holds: among random pairs of texts that were not used for calibration, the share called similar is about the
-# level. It holds for texts of this kind only; pairs of headlines, say, need headlines to be calibrated with. Texts on one
+# level. It holds for texts of this kind only: pairs of headlines need headlines to be calibrated with. Texts on one
 # topic are closer than chance, but overlap with random pairs; a tenth of them are called similar at level 0.01. Nearly
 # all damaged copies are found at every level.
 #
