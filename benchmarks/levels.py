@@ -86,22 +86,19 @@ def across(make, tasks, n_pairs, level):
 
 
 def level_table(tasks, n_pairs):
-    columns = (
+    measures = [
         "as fitted, .05",
-        ".01",
+        "as fitted, .01",
         "by folds, .05",
-        ".01",
-        "shortest quarter, .05",
-        "longest",
+        "by folds, .01",
+        "by folds, .05, shortest quarter",
+        "by folds, .05, longest quarter",
         "rated 4 or more, .01",
-    )
-    lines = [f"| | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
-    for name, make in SYSTEMS.items():
-        rows = within(make, tasks, n_pairs)
-        cells = [
-            f"{m:.3f} ({a:.3f} to {b:.3f})" for m, a, b in zip(rows.mean(0), rows.min(0), rows.max(0), strict=True)
-        ]
-        lines.append(f"| {name} | {' | '.join([*cells[:-1], f'{rows[:, -1].mean():.3f}'])} |")
+    ]
+    lines = [f"| | {' | '.join(SYSTEMS)} |", "|---|" + "--:|" * len(SYSTEMS)]
+    results = [within(make, tasks, n_pairs).T for make in SYSTEMS.values()]
+    for name, rows in zip(measures, zip(*results, strict=True), strict=True):
+        lines.append(f"| {name} | {' | '.join(f'{r.mean():.3f} ({r.min():.3f} to {r.max():.3f})' for r in rows)} |")
     return "\n".join(lines)
 
 
@@ -130,8 +127,8 @@ def main(arguments=None):
         "of other sentences of each kind are asked about. Tables show the share whose p-value is at most the level.",
         "## Texts of one kind",
         "Fitted and calibrated on texts of one kind, asked about others of that kind: mean over the kinds, with the "
-        "least and the greatest. The quarters are by the shorter text of a pair, with folds. The last column is the "
-        "share of the pairs that people rate 4 or more out of 5 whose p-value is at most .01, with folds.",
+        "least and the greatest. The quarters are by the shorter text of a pair. The last row is the share of pairs "
+        "that people rate 4 or more out of 5 whose p-value is at most .01, by folds.",
         level_table(tasks, options.pairs),
         "## Texts of another kind",
         "Level .01, `make_text_embedding`. Rows: the kind that the pipeline was fitted to and calibrated on. Columns: "

@@ -60,7 +60,7 @@ class PairExplanation:
         return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
 
     @cached_property
-    def words(self) -> tuple[np.ndarray, np.ndarray]:
+    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """Contribution of each vector of A and of B: the sum of its pairs."""
         return self.matrix.sum(axis=1), self.matrix.sum(axis=0)
 
@@ -160,9 +160,9 @@ class PairExplanation:
         html : str
             A fragment without scripts or references, readable on light and dark pages.
         """
-        largest = max(np.abs(values).max(initial=0) for values in self.words) or 1
+        largest = max(np.abs(values).max(initial=0) for values in self.vectors) or 1
         lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
-        for name, labels, values in zip("AB", self.labels, self.words, strict=True):
+        for name, labels, values in zip("AB", self.labels, self.vectors, strict=True):
             words = " ".join(map(partial(coloured_word, digits=3), labels, values, values / largest))
             lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
         largest = np.abs(self.matrix).max(initial=0) or 1

@@ -82,14 +82,14 @@ def _calibrate(pipeline: Pipeline, groups: Groups, texts: list[str], name: str) 
 def _details(explanation: Explanation | PairExplanation) -> dict[str, Any]:
     """What an explanation says about words and, if it is one of a cosine, about pairs of words."""
     columns: dict[str, Any] = {"word": explanation.labels, "weight": explanation.weights}
+    columns["contribution"] = explanation.vectors
     pairs = {}
     if isinstance(explanation, PairExplanation):
-        columns["contribution"] = explanation.words
         n = explanation.matrix.size
         found = [*explanation.strongest(n), *reversed(explanation.weakest(n))]
         pairs = {"pairs": [dict(zip(("word_a", "word_b", "contribution"), pair, strict=True)) for pair in found]}
     else:
-        columns |= {"contribution": explanation.vectors, "relative": explanation.relative}
+        columns["relative"] = explanation.relative
     words = (zip(*(sides[k] for sides in columns.values()), strict=True) for k in range(2))
     in_a, in_b = ([dict(zip(columns, row, strict=True)) for row in rows] for rows in words)
     return {"words_a": in_a, "words_b": in_b, **pairs}
@@ -99,7 +99,7 @@ def _show(result: dict[str, Any], meaning: str, explanation: Explanation | PairE
     p = result["p_value"]
     chance = ("-" if p is None else f"{p:.4f}", meaning)
     if isinstance(explanation, PairExplanation):
-        tones = explanation.words
+        tones = explanation.vectors
         rows = {"cosine": (f"{result['similarity']:.3f}", "1 identical, 0 unrelated, -1 opposite"), "p-value": chance}
         listed = {name: terminal.word_pairs(explanation, 5, against=name == "against") for name in ("for", "against")}
         foot = "Pairs of words that increase or reduce the cosine. Colours show the sum of all pairs of a word."
