@@ -82,7 +82,7 @@ def test_paper(tmp_path):
 def test_levels(tmp_path):
     write_data(tmp_path, n_pairs=120)
     report = run("levels.py", tmp_path / "levels", "--data", tmp_path, "--pairs", "200")
-    assert "| `make_text_embedding` | 0." in report
+    assert "| by folds, .05 | 0." in report
     assert "| the kind asked about | 0." in report
 
 
