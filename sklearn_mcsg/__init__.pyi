@@ -53,6 +53,7 @@ from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
+    TextSearch,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -92,6 +93,7 @@ __all__ = [
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
+    "TextSearch",
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",

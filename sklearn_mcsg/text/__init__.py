@@ -3,12 +3,13 @@
     text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
 
 `files` reads published word vectors, `recipes` builds the pipelines for texts, `summaries` describes clusters of
-texts, and `indexes` keeps saved indexes of texts up to date.
+texts, `search` finds texts by meaning and by `words`, and `indexes` keeps saved indexes of texts up to date.
 """
 
 from sklearn_mcsg.text.files import load_word_vectors
 from sklearn_mcsg.text.indexes import update_index
 from sklearn_mcsg.text.recipes import make_text_embedding, make_text_similarity
+from sklearn_mcsg.text.search import TextHits, TextSearch
 from sklearn_mcsg.text.summaries import ClusterSummary, summarize_clusters
 from sklearn_mcsg.text.tokens import tokenize
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
@@ -16,6 +17,8 @@ from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
 __all__ = [
     "ClusterSummary",
     "EmbeddingVectorizer",
+    "TextHits",
+    "TextSearch",
     "load_word_vectors",
     "make_text_embedding",
     "make_text_similarity",
