@@ -272,6 +272,7 @@ def _sums(groups: Groups) -> np.ndarray:
 
 
 def import_pot() -> Any:
+    """The package POT, or an error that says how to install it."""
     try:
         import ot
     except ImportError as error:

@@ -313,7 +313,7 @@ class TextSearch(BaseEstimator):
         start = 0
         for distances, _ in index.distance_blocks(groups, self_distance=0):
             block = slice(start, start := start + len(distances))
-            others = ~np.eye(*distances.shape, block.start, dtype=bool) if X is None else np.True_
+            others = ~np.eye(len(distances), len(words), block.start, dtype=bool) if X is None else np.True_
             word_scores = words.scores(asked[block])
             if self.words == "z-score":
                 scores = z_scores(word_scores, others) - z_scores(distances, others)
