@@ -311,6 +311,8 @@ def test_mistakes(search):
         TextSearch(words="many").fit(TEXTS)
     with pytest.raises(TypeError, match="pipeline must turn texts into groups first"):
         TextSearch(GroupEmbedding()).fit(TEXTS)
+    with pytest.raises(ValueError, match="words='share' needs the words of the texts.*call fit again"):
+        TextSearch(words=None).fit(TEXTS).set_params(words="share").search(["cat"])
     with pytest.raises(NotFittedError):
         TextSearch().search(["cat"])
 
@@ -364,10 +366,14 @@ def test_a_saved_search_is_updated(tmp_path, monkeypatch):
 
 def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
     broken = pickle.loads(pickle.dumps(search))
-    broken.known_ = broken.known_[:-1]
-    storage.save(tmp_path / "index", broken)
-    with pytest.raises(ValueError, match="damaged.*60 texts with words are expected"):
-        storage.load(tmp_path / "index", TextSearch)
+    for known, message in (
+        (broken.known_[:-1], "60 texts with words are expected"),
+        (broken.known_ + 1, "lie between"),
+    ):
+        broken.known_ = known
+        storage.save(tmp_path / "index", broken)
+        with pytest.raises(ValueError, match=f"damaged.*{message}"):
+            storage.load(tmp_path / "index", TextSearch)
 
 
 def test_copies(search):

@@ -14,7 +14,7 @@ from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_w
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import TextSearch, update_index
 
-DEFAULT_WORDS = "z-score"
+_DEFAULT_WORDS = "z-score"
 _N_PAIRS = 4  # pairs of words that say why a text was found
 
 
@@ -61,7 +61,7 @@ def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
 def _fitted(options: argparse.Namespace, corpus: Corpus) -> TextSearch:
     """The search of a corpus, from the saved index if there is one."""
     make = make_pipeline if options.exact else make_embedding
-    words = None if options.exact or options.words == "none" else options.words or DEFAULT_WORDS
+    words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
     jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
     with quiet_about_empty_texts():
         if options.index is None:

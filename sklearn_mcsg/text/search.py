@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._checks import check_indices, check_positive_integer
 from sklearn_mcsg._estimator import split_pipeline
 from sklearn_mcsg._search import smallest
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
@@ -27,6 +27,7 @@ from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 __all__ = ["TextHits", "TextSearch"]
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
+_LEARNT = "vectorizer_", "index_", "words_", "known_", "n_samples_fit_"
 _WORDS_COUNT = 2  # times as much as the cosine, if a text has all words of the query
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
 
@@ -226,16 +227,19 @@ class TextSearch(BaseEstimator):
             With `indices`, `scores`, `distances` and `word_scores`, sorted by score.
         """
         check_is_fitted(self, "index_")
+        self._validate_params()
+        if self.words is not None and self.words_ is None:
+            raise ValueError(f"words={self.words!r} needs the words of the texts, which were not kept: call fit again.")
         k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
         groups = None if X is None else self.look_up(X)
         if groups is not None and not groups.sizes.all():
             i = int(np.argmin(groups.sizes))
             raise ValueError(f"Query {i} has no words, so it finds nothing: remove it.")
         index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
-        if self.words is None or self.words_ is None:
+        if self.words is None:
             distances, found = index.kneighbors(groups, k)
             return TextHits(self.known_[found], -distances, distances, None)
-        parts = zip(*self._best_of_blocks(index, self.words_, groups, X, k), strict=True)
+        parts = zip(*self._best_of_blocks(index, groups, X, k), strict=True)
         found, *values = map(np.concatenate, parts)
         return TextHits(self.known_[found], *values)
 
@@ -284,28 +288,29 @@ class TextSearch(BaseEstimator):
 
     def stored_state(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
-        names = "vectorizer_", "index_", "words_", "known_", "n_samples_fit_"
-        return {name: getattr(self, name) for name in names} if hasattr(self, "index_") else {}
+        return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
-        for name, value in state.items():
-            setattr(self, name, value)
+        for name in _LEARNT:
+            setattr(self, name, state[name])
 
     def check_restored(self) -> None:
         """Raise unless the search has everything that a query needs."""
         self._validate_params()
         check_is_fitted(self, "index_")
         self.index_.check_restored()
+        check_indices(self.known_, self.n_samples_fit_)
         if len(self.known_) != self.index_.n_samples_fit_:
             raise ValueError(f"{self.index_.n_samples_fit_} texts with words are expected")
         if self.words_ is not None:
             self.words_.check(len(self.known_))
 
     def _best_of_blocks(
-        self, index: GroupNeighbors, words: WordIndex, groups: Groups | None, X: Sequence[Query] | None, k: int
+        self, index: GroupNeighbors, groups: Groups | None, X: Sequence[Query] | None, k: int
     ) -> Iterator[tuple[np.ndarray, ...]]:
         """Places, scores, distances and word scores of the k best texts of each query, some queries at a time."""
+        words: Any = self.words_
         if X is None:
             asked = words.own_numbers()
         else:

@@ -24,7 +24,8 @@ def import_bm25s() -> Any:
         import bm25s
     except ImportError as error:
         raise ImportError(
-            'A search by words needs the package bm25s: pip install "sklearn-mcsg[text]", or pass words=None.'
+            'A search by words needs the package bm25s: pip install "sklearn-mcsg[text]", or do without words by '
+            "words=None (on the command line --words none)."
         ) from error
     return bm25s
 
