@@ -12,6 +12,7 @@ from . import (
     engine,
     explanation,
     groups,
+    hierarchy,
     likelihoods,
     neighbors,
     pairs,
@@ -34,6 +35,7 @@ from .embedded import EmbeddedGroups
 from .embedding import GroupEmbedding
 from .explanation import Explanation, explain_texts
 from .groups import Groups
+from .hierarchy import ClusterTree
 from .likelihoods import (
     LIKELIHOODS,
     DiagonalGaussian,
@@ -53,7 +55,9 @@ from .report import cluster_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
+    TextClusters,
     TextSearch,
+    cluster_texts,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -69,6 +73,7 @@ __all__ = [
     "SIF",
     "TIC",
     "BayesFactor",
+    "ClusterTree",
     "ComparesGroups",
     "Criterion",
     "DiagonalGaussian",
@@ -93,6 +98,7 @@ __all__ = [
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
+    "TextClusters",
     "TextSearch",
     "VonMisesFisher",
     "WordMoversDistance",
@@ -103,6 +109,7 @@ __all__ = [
     "choose_n_clusters",
     "cli",
     "cluster_report",
+    "cluster_texts",
     "clustering",
     "communities",
     "criteria",
@@ -114,6 +121,7 @@ __all__ = [
     "explanation",
     "find_duplicates",
     "groups",
+    "hierarchy",
     "likelihoods",
     "load_word_vectors",
     "make_text_embedding",

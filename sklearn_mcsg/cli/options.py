@@ -14,6 +14,8 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.text.tables import INSTALLED
 
+_MOST_JOBS = 1024  # threads; no machine has more cores to use
+
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str):
@@ -57,7 +59,7 @@ def _add(commands: Any, name: str, run: Callable, summary: str, examples: str) -
     command = commands.add_parser(
         name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=epilog, formatter_class=_Help
     )
-    command.set_defaults(run=run, column=None)
+    command.set_defaults(run=run, column=None, read_as=None)
     return command
 
 
@@ -116,12 +118,19 @@ def _add_cluster(commands: Any) -> None:
         "-n",
         "--n-clusters",
         type=_number_of_clusters,
-        default="silhouette",
+        default="auto",
         metavar="N",
-        help="a number, silhouette (default) or evidence (finds too few clusters in small corpora)",
+        help="a number, or auto (default): communities of similar texts, which decide how many there are",
+    )
+    command.add_argument(
+        "--resolution",
+        type=_above_zero,
+        default=1.0,
+        metavar="R",
+        help="with -n auto: more and smaller clusters above 1, fewer below (default: 1)",
     )
     command.add_argument("--report", metavar="FILE", help="write an HTML page with a map, the tree and explanations")
-    _add_models(command)
+    _add_models(command, criterion=False)
     _add_common(command)
 
 
@@ -173,6 +182,12 @@ def _add_corpus(command: argparse.ArgumentParser) -> None:
 def _add_column(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--column", metavar="NAME", help="column that holds the texts (default: the only column, or 'text')"
+    )
+    command.add_argument(
+        "--read-as",
+        choices=["txt", "csv", "tsv", "jsonl"],
+        metavar="NAME",
+        help="format of the corpus if its name does not tell, as for standard input: txt (default), csv, tsv, jsonl",
     )
 
 
@@ -253,6 +268,8 @@ def _level(text: str) -> float:
 def _jobs(text: str) -> int:
     if not text.removeprefix("-").isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a number of threads, or -1 for all cores, got {text!r}")
+    if int(text) > _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"expected at most {_MOST_JOBS} threads, got {text}")
     return int(text)
 
 
@@ -262,10 +279,16 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _number_of_clusters(text: str) -> int | str:
-    if text in ("silhouette", "evidence"):
-        return text
+def _above_zero(text: str) -> float:
+    if not 0 < _number(text) < inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return float(text)
+
+
+def _number_of_clusters(text: str) -> int | None:
+    if text == "auto":
+        return None
     try:
         return _positive(text)
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"expected a number, silhouette or evidence, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None

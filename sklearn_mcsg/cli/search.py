@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.corpus import Corpus, read_corpus
-from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_with_words, quiet_about_empty_texts, tell
+from sklearn_mcsg.cli.corpus import Corpus, is_table, read_corpus
+from sklearn_mcsg.cli.shared import (
+    count,
+    make_embedding,
+    make_pipeline,
+    noted,
+    only_with_words,
+    quiet_about_empty_texts,
+    tell,
+)
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import TextSearch, update_index
 
@@ -22,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
     queries = _queries(options)
-    corpus = read_corpus(options.corpus, options.column)
+    corpus = noted(options, read_corpus(options.corpus, options.column, read_as=options.read_as))
     search = _fitted(options, corpus)
     queries = _with_words(options, search, queries)
     found = search.search([texts for _, texts in queries], min(options.top, len(search.known_)))
@@ -52,7 +60,8 @@ def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """Names and texts of the queries."""
     queries = [(text, [text]) for text in options.queries or []]
     if options.like is not None:
-        queries.append((f"like {options.like}", read_corpus(options.like, options.column).texts))
+        examples = read_corpus(options.like, options.column if is_table(options.like) else None)
+        queries.append((f"like {options.like}", noted(options, examples).texts))
     if not options.together:
         return queries
     return [(" + ".join(name for name, _ in queries), [text for _, texts in queries for text in texts])]

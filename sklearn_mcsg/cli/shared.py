@@ -49,15 +49,22 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
-def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
+def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = read_corpus(path, options.column)
-    vectorizer = make_pipeline(options)[0]
+    corpus = noted(options, read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns))
+    vectorizer = make_text_similarity(**_settings(options))[0]
     with quiet_about_empty_texts():
         groups = vectorizer.fit_transform(corpus.texts)
     known = groups.sizes > 0
     corpus = only_with_words(options, corpus, known, vectorizer)
     return KnownTexts(corpus, groups if known.all() else groups[known], vectorizer)
+
+
+def noted(options: argparse.Namespace, corpus: Corpus) -> Corpus:
+    """Print what was noticed while a corpus was read."""
+    if corpus.note is not None:
+        tell(options, corpus.note)
+    return corpus
 
 
 def only_with_words(
