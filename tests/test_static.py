@@ -127,8 +127,11 @@ def test_recipe_of_every_kind(sources):
     for source in [*sources.values(), "wordllama"]:
         pipeline = make_text_embedding(vectors=source)
         assert (pipeline["vectorizer"].weighting, pipeline["embedding"].whiten) == ("norm", 0.125)
+        assert make_text_similarity(vectors=source)["vectorizer"].weighting == "norm"
+        assert make_text_similarity(vectors=source, weighting="sif")["vectorizer"].weighting == "sif"
     for source in ("glove-6b-50d", "vectors.txt", {"a": [1.0]}, (["a", "b"], VECTORS[:2])):
         assert make_text_embedding(vectors=source)["embedding"].whiten == 0.5
+        assert make_text_similarity(vectors=source)["vectorizer"].weighting == ("sif", "norm")
 
 
 def test_parameters_are_shared_by_clones_and_pickled(sources):
@@ -249,7 +252,7 @@ def test_wordllama(forget):
 
 @pytest.mark.parametrize("kind", ["folder", "tokenizer.json", "two files", "name of a folder"])
 def test_indexes_hold_the_paths(sources, kind, tmp_path):
-    index = GroupNeighbors(make_text_similarity(vectors=sources[kind], weighting="norm"), n_neighbors=2).fit(TEXTS)
+    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=2).fit(TEXTS)
     index.save(tmp_path / "index")
     again = GroupNeighbors.load(tmp_path / "index")
     assert_array_equal(again.kneighbors(["dog cat"])[1], index.kneighbors(["dog cat"])[1])
@@ -260,7 +263,7 @@ def test_indexes_hold_the_paths(sources, kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["model", "tokenizer and array", "ids", "tokens", "transformers"])
 def test_objects_are_not_saved(sources, kind, tmp_path):
-    index = GroupNeighbors(make_text_similarity(vectors=sources[kind], weighting="norm"), n_neighbors=1).fit(TEXTS)
+    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=1).fit(TEXTS)
     with pytest.raises(
         TypeError, match=r"^A saved index cannot hold a \w+\. Give word vectors by name or path, or as a pair"
     ) as caught:
@@ -273,7 +276,7 @@ def test_an_index_is_rebuilt_when_a_file_of_its_vectors_changes(tmp_path):
     folder = save(tmp_path / "model")
     pair = (folder / "tokenizer.json", folder / "model.safetensors")
     for vectors in (folder, pair):
-        similarity = make_text_similarity(vectors=vectors, weighting="norm", random_state=0)
+        similarity = make_text_similarity(vectors=vectors, random_state=0)
         save(folder)
         update_index(tmp_path / "index", similarity, TEXTS)
         assert update_index(tmp_path / "index", similarity, TEXTS).n_reused == 3
@@ -292,6 +295,7 @@ ERRORS = {
     "wrong mapping": (Model(token_mapping=np.full(9, 9)), ValueError, r"9 tokens, got .*mapping \(9,\)"),
     "few weights": (Model(weights=np.ones(3)), ValueError, r"9 tokens, got .*weights \(3,\)"),
     "no vectors": (Model(None), ValueError, "9 tokens, got no arrays"),
+    "a number": ((ids_of, 5), ValueError, r"2-d array with one row per token id, got shape \(\)"),
     "letters": ((tokenizer_of(), np.full((9, 2), "a")), TypeError, "must hold numbers"),
     "id out of range": ((lambda text: [3, 9], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got 9"),
     "negative id": ((lambda text: [-1], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got -1"),

@@ -145,9 +145,11 @@ def _add_column(command: argparse.ArgumentParser) -> None:
 
 
 def _add_common(command: argparse.ArgumentParser, several: bool = False) -> None:
-    vectors = ", ".join(INSTALLED)
+    default, *others = INSTALLED
     command.add_argument(
-        "--vectors", default=next(iter(INSTALLED)), help=f"a file of word vectors, or {vectors} (default)"
+        "--vectors",
+        default=default,
+        help=f"a file of word vectors, the folder of a static model, {', '.join(others)} or {default} (default)",
     )
     for name, registry, what in (
         ("likelihood", LIKELIHOODS, "model of a text"),
@@ -160,9 +162,9 @@ def _add_common(command: argparse.ArgumentParser, several: bool = False) -> None
     command.add_argument(
         "--weighting",
         choices=["sif,norm", "sif", "norm", "none"],
-        default="sif,norm",
         metavar="NAME",
-        help="weights of words: sif,norm (default: by rarity and by vector length), sif, norm, none",
+        help="weights of words: sif,norm (by rarity and by vector length; default), sif, norm (default for static models), "
+        "none",
     )
     command.add_argument(
         "--format", choices=["table", "json", "csv"], default="table", metavar="NAME", help="table (default), json, csv"

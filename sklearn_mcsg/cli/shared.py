@@ -32,8 +32,9 @@ class KnownTexts:
 
 def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
     """The unfitted pipeline for the options."""
-    weighting = None if options.weighting == "none" else tuple(options.weighting.split(","))
-    settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
+    settings = {"vectors": options.vectors, "random_state": 0}
+    if options.weighting is not None:
+        settings["weighting"] = None if options.weighting == "none" else tuple(options.weighting.split(","))
     settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
     if isinstance(options.likelihood, str):
         settings |= {"likelihood": options.likelihood, "criterion": options.criterion}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from sklearn_mcsg.text.tables import WordTable
 
@@ -78,6 +77,8 @@ def _disorder(table: WordTable) -> str:
     starts = np.unique(np.linspace(0, n_words - 2, _SAMPLE).astype(int)).tolist()
     if np.mean([words[i] < words[i + 1] for i in starts]) > _SORTED:
         return "they are in alphabetical order"
+    from scipy.stats import spearmanr
+
     ranks = np.unique(np.geomspace(1, n_words, _SAMPLE).astype(int)) - 1
     lengths = [len(words[rank]) for rank in ranks]
     grows = len(set(lengths)) > 1 and spearmanr(ranks, lengths).statistic > _GROWTH

@@ -156,9 +156,10 @@ class Lookup:
     def _is_wrong(self, token: Any) -> bool:
         """Whether a token cannot be looked up."""
         try:
-            return self.table.rows[token] is None
+            self.table.rows[token]
         except TypeError:
             return True
+        return False
 
     def _text_of(self, position: int, ends: list[int]) -> int:
         """The text that holds a token of a batch."""

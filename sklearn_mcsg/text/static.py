@@ -128,6 +128,8 @@ def from_pair(tokenizer: Any, vectors: np.ndarray) -> StaticModel:
     """A tokenizer, and a matrix with one row per token id."""
     if _has_vocabulary(tokenizer):
         return _with_vocabulary(tokenizer, {"embeddings": vectors}, "The table")
+    if vectors.ndim != 2:
+        raise ValueError(f"The table must be a 2-d array with one row per token id, got shape {vectors.shape}.")
     return StaticModel(None, vectors, Splitting(tokenizer))
 
 

@@ -49,8 +49,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         tokenizer (of the package tokenizers, a fast one of transformers, or a callable that returns tokens or ids) and
         a table (a 2-d array with one row per token id, or tokens mapped to vectors).
     tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`. Use
-        ``str.split`` for tokenised texts.
+        Splits a text into tokens. ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
+        Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
         Whether to convert texts to lower case first. Set it to False for vectors that distinguish Turkey from turkey.
         The tokenizer of a static model sees texts as they are.
