@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, make_text_embedding, make_text_similarity, update_index
 from sklearn_mcsg.text import static, tables
+from sklearn_mcsg.text.spelling import share_of_unknown_words
 
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")
@@ -350,3 +351,8 @@ def test_padding_with_a_token_of_the_table():
     for source in ((tokenizer_of(), VECTORS), (ids_of, VECTORS)):
         with pytest.raises(ValueError, match="has no vector"):
             plain(source, pad_token="[PAD]").fit(["cat"])
+
+
+def test_unknown_tokens_are_left_out_and_said_to_be():
+    vectorizer = EmbeddingVectorizer((tokenizer_of(), VECTORS), weighting="norm").fit(TEXTS)
+    assert share_of_unknown_words(vectorizer) == "27.3% of the words have no vector and are left out."

@@ -163,8 +163,8 @@ def _add_common(command: argparse.ArgumentParser, several: bool = False) -> None
         "--weighting",
         choices=["sif,norm", "sif", "norm", "none"],
         metavar="NAME",
-        help="weights of words: sif,norm (by rarity and by vector length; default), sif, norm (default for static models), "
-        "none",
+        help="weights of words: sif,norm (default: by rarity and by vector length), sif, norm (default for static "
+        "models), none",
     )
     command.add_argument(
         "--format", choices=["table", "json", "csv"], default="table", metavar="NAME", help="table (default), json, csv"
