@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
-_FEW_GROUPS = 50
+FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
 
@@ -82,7 +83,7 @@ class NullDistribution:
             for i in range(0, len(distinct), step)
         ]
         low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
-        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
+        limit = np.maximum(middle + student.ppf(level, self.window / 4.4) * (middle - low), 0) ** power
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
 
     @property
@@ -267,7 +268,7 @@ def null_distribution(
     """Compare random pairs of groups: `compare` returns their distances from the indices of both sides."""
     if len(size) < 2:
         raise ValueError("calibrate needs at least two groups to draw pairs from.")
-    if len(size) < _FEW_GROUPS:
+    if len(size) < FEW_GROUPS:
         warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
     left, right = random_pairs(len(size), n_pairs, random_state)
     return NullDistribution.of(pair_size(size[left], size[right]), compare(left, right), output, power)

@@ -292,7 +292,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         unknown: dict[str, int] = {}
         pad = () if self.pad_token is None else (table.rows[self.pad_token],)
         n_tokens = n_unknown = 0
-        for i, text in enumerate(_check_texts(X)):
+        for i, text in enumerate(check_texts(X)):
             if not isinstance(text, str):
                 raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
             try:
@@ -444,7 +444,8 @@ class _Found:
         return names
 
 
-def _check_texts(X: Iterable[str]) -> Iterable[str]:
+def check_texts(X: Iterable[str]) -> Iterable[str]:
+    """Raise unless X is a collection; that its items are texts is checked one by one."""
     if isinstance(X, str | bytes):
         raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
     if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:

@@ -1,0 +1,198 @@
+"""Whether two texts say the same in nearly the same words.
+
+    text --fold--> words --> content words that only one text has --typing errors matched--> differences
+
+Case, punctuation, spacing, contractions and light words make no difference, and neither does the order of clauses. A
+number, a name, a negation or any other content word makes one, however near its vector is to another.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from scipy import sparse
+
+from sklearn_mcsg.text.tables import WordTable
+from sklearn_mcsg.text.tokens import APOSTROPHES, WORD
+
+_LIGHT_ENGLISH = """
+    a an the am is are was were be been being do does did has have had
+    and as at by for in it its of on that there this to which who with
+    actually already also certainly clearly even indeed just now quite really simply so still then too truly very well
+"""  # articles and auxiliaries, function words, adverbs that add little
+_NEGATIONS = "not no never nor without nicht kein keine nie ne pas non sans não niet geen inte ikke не"
+LIGHT_ENGLISH, NEGATIONS = frozenset(_LIGHT_ENGLISH.split()), frozenset(_NEGATIONS.split())
+
+_LIGHT_RANK = 15  # words at the head of a table that are light, in any language
+_ESTABLISHED_RANK = 30_000  # rank up to which a word is what its author meant
+_TYPO_RANK = 100_000  # rank from which a word may be a misspelling of an established one
+_TYPO_LENGTH, _LONG = 4, 8  # characters of a word that may have one typing error, or two
+_WORDS_PER_CUT = 4  # content words per place where the order of a text may be cut
+_BATCH = 2**16  # pairs whose shared words are counted at a time
+
+_NOT = re.compile(r" ?n ?' ?t\b|(?<=\bcan)not\b")
+_STEM = re.compile(r"\b(ca|wo|sha)(?= not\b)")
+_STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
+_CONTRACTION = re.compile(r" ?'(re|ve|ll|d|m|s)\b")
+_CONTRACTED = {"re": " are", "ve": " have", "ll": " will", "d": " would", "m": " am", "s": ""}
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_TOKEN = re.compile(
+    rf"""
+    (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                # initials: u.s.
+    | (?: (?<! \S ) - )? \d+ (?: [.,:/] \d+ )* (?! [^\W_] )  # numbers and their sign
+    | {WORD} (?: [+\#]+ (?! \w ) )?                          # words, c++, c#
+    | [$€£¥%]
+    """,
+    re.VERBOSE,
+)
+
+
+def fold(text: str) -> tuple[str, ...]:
+    """The words of a text without case, punctuation and contractions; compounds are split.
+
+    Parameters
+    ----------
+    text : str
+        A text.
+
+    Returns
+    -------
+    words : tuple of str
+
+    Examples
+    --------
+    >>> from sklearn_mcsg.text.wording import fold
+    >>> fold("They DON'T pay $1,000 in the U.S. - it's well-known!")
+    ('they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known')
+    """
+    text = unicodedata.normalize("NFKC", text).casefold().translate(APOSTROPHES)
+    if "'" in text or "cannot" in text:
+        text = _STEM.sub(lambda found: _STEMS[found[1]], _NOT.sub(" not", text))
+        text = _CONTRACTION.sub(lambda found: _CONTRACTED[found[1]], text)
+    return tuple(map(_plain, _TOKEN.findall(text)))
+
+
+def _plain(token: str) -> str:
+    """Initials without points, and numbers without separators of thousands."""
+    if token[0].isdigit() or token[0] == "-":
+        return token.replace(",", "") if _THOUSANDS.fullmatch(token.removeprefix("-")) else token
+    return token.replace(".", "")
+
+
+class Wordings:
+    """The words of texts, to be compared pair by pair.
+
+    Parameters
+    ----------
+    words : sequence of tuples of str
+        The words of each text, as `fold` returns them.
+    table : WordTable, default=None
+        Word vectors, whose vocabulary tells typing errors from words. Without it, no typing error is recognised.
+    ordered : bool, default=False
+        Whether the words of the table are in order of frequency.
+    """
+
+    def __init__(self, words: Sequence[tuple[str, ...]], table: WordTable | None = None, ordered: bool = False):
+        self.words, self.table = words, table
+        head = table.words[:_LIGHT_RANK] if table is not None and ordered else ()
+        self.light = (LIGHT_ENGLISH | set(head)) - NEGATIONS
+        self.content = [self._content(text) for text in words]
+
+    def same(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Whether the texts of each pair have no differences.
+
+        Parameters
+        ----------
+        left, right : ndarrays of int of shape (n_pairs,)
+            Indices of the texts.
+
+        Returns
+        -------
+        same : ndarray of bool of shape (n_pairs,)
+        """
+        found = np.zeros(len(left), dtype=bool)
+        for start in range(0, len(left), _BATCH):
+            batch = slice(start, start + _BATCH)
+            i, j = left[batch], right[batch]
+            shared = np.asarray(self._counts[i].minimum(self._counts[j]).sum(axis=1)).ravel()
+            likely = np.flatnonzero(2 * shared >= np.maximum(self._totals[i], self._totals[j]))
+            found[start + likely] = [not self.differences(i[k], j[k]) for k in likely]
+        return found
+
+    def differences(self, i: int, j: int) -> list[str]:
+        """Words that make two texts differ, those of the first text first; none if the texts say the same."""
+        a, b = self.content[i], self.content[j]
+        if not a or not b:
+            return sorted(set(self.words[i]) ^ set(self.words[j]))
+        left, right = list((a - b).elements()), list((b - a).elements())
+        if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
+            return left + right
+        if "".join(left) == "".join(right):
+            left = right = []
+        meant = {}
+        for word in left.copy():
+            other = next((other for other in right if self._is_typo(word, other)), None)
+            if other is not None:
+                left.remove(word)
+                right.remove(other)
+                meant[word] = other
+        return left + right or self._moved([meant.get(word, word) for word in a], list(b))
+
+    @cached_property
+    def _counts(self) -> sparse.csr_matrix:
+        """Content words of each text, with their number."""
+        columns: dict[str, int] = {}
+        places = [columns.setdefault(word, len(columns)) for text in self.content for word in text]
+        counts = [count for text in self.content for count in text.values()]
+        pointers = np.cumsum([0, *map(len, self.content)])
+        return sparse.csr_matrix((np.array(counts, dtype=np.intc), places, pointers), (len(self.content), len(columns)))
+
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        return np.array([text.total() for text in self.content])
+
+    def _content(self, words: Sequence[str]) -> Counter[str]:
+        """Words that carry meaning; only numbers and negations count more than once."""
+        counts = Counter(word for word in words if word not in self.light)
+        return Counter({word: n if word in NEGATIONS or _has_digit(word) else 1 for word, n in counts.items()})
+
+    def _is_typo(self, a: str, b: str) -> bool:
+        """Whether one word is an established one and the other a misspelling of it."""
+        shortest = min(len(a), len(b))
+        if self.table is None or shortest < _TYPO_LENGTH or a[0] != b[0] or _has_digit(a + b):
+            return False
+        rows = [self.table.rows[word] for word in (a, b)]
+        known, rare = sorted(row if row >= 0 else inf for row in rows)
+        return known < _ESTABLISHED_RANK and rare >= _TYPO_RANK and _edits(a, b) <= (2 if shortest >= _LONG else 1)
+
+    @staticmethod
+    def _moved(a: list[str], b: list[str]) -> list[str]:
+        """Words next to each other in one text that are not so in the other, unless only clauses have moved."""
+        after = set(pairwise(b))
+        lost = [pair for pair in pairwise(a) if pair not in after]
+        turned = any(pair[::-1] in after for pair in lost)
+        return [word for pair in lost for word in pair] if turned or len(lost) > len(a) // _WORDS_PER_CUT else []
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def _edits(a: str, b: str) -> int:
+    """Insertions, deletions, replacements and exchanges of neighbours that turn one word into the other."""
+    rows = [list(range(len(b) + 1))]
+    for i, x in enumerate(a):
+        row = [i + 1]
+        for j, y in enumerate(b):
+            row.append(min(row[j] + 1, rows[i][j + 1] + 1, rows[i][j] + (x != y)))
+            if i and j and (x, a[i - 1]) == (b[j - 1], y):
+                row[-1] = min(row[-1], rows[i - 1][j - 1] + 1)
+        rows.append(row)
+    return rows[-1][-1]
