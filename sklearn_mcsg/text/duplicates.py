@@ -19,7 +19,7 @@ from sklearn_mcsg.text.wording import Wordings, fold
 
 __all__ = ["find_duplicate_texts"]
 
-_THRESHOLD = 0.5  # of texts that may be duplicates
+_THRESHOLD = 0.6  # of texts that may be duplicates
 _EVERY_PAIR = 2.0  # no distance of embeddings is larger
 
 
@@ -44,7 +44,7 @@ def find_duplicate_texts(
     texts : iterable of str
         The texts. Texts without words are duplicates if they are equal.
     threshold : float, default=None
-        Largest distance (one minus the cosine) between the embeddings of duplicates. ``None`` means 0.5, which lets
+        Largest distance (one minus the cosine) between the embeddings of duplicates. ``None`` means 0.6, which lets
         words decide, or no limit for fewer than 50 different texts, because embeddings are relative to the corpus.
     level : float, default=None
         Accepted rate of random pairs within the threshold, in place of a threshold, as in `find_duplicates`. Words are

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import inf
+from os.path import commonprefix
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +34,7 @@ LIGHT_ENGLISH, NEGATIONS = frozenset(_LIGHT_ENGLISH.split()), frozenset(_NEGATIO
 _LIGHT_RANK = 15  # words at the head of a table that are light, in any language
 _ESTABLISHED_RANK = 30_000  # rank up to which a word is what its author meant
 _TYPO_RANK = 100_000  # rank from which a word may be a misspelling of an established one
-_TYPO_LENGTH, _LONG = 4, 8  # characters of a word that may have one typing error, or two
+_TYPO_LENGTH = 4  # characters from which a word may have a typing error
 _WORDS_PER_CUT = 4  # content words per place where the order of a text may be cut
 _BATCH = 2**16  # pairs whose shared words are counted at a time
 
@@ -118,81 +119,78 @@ class Wordings:
         same : ndarray of bool of shape (n_pairs,)
         """
         found = np.zeros(len(left), dtype=bool)
+        n_words = np.array([len(text) for text in self.content])
         for start in range(0, len(left), _BATCH):
             batch = slice(start, start + _BATCH)
             i, j = left[batch], right[batch]
             shared = np.asarray(self._counts[i].minimum(self._counts[j]).sum(axis=1)).ravel()
-            likely = np.flatnonzero(2 * shared >= np.maximum(self._totals[i], self._totals[j]))
+            likely = np.flatnonzero(2 * shared >= np.maximum(n_words[i], n_words[j]))
             found[start + likely] = [not self.differences(i[k], j[k]) for k in likely]
         return found
 
     def differences(self, i: int, j: int) -> list[str]:
         """Words that make two texts differ, those of the first text first; none if the texts say the same."""
-        a, b = self.content[i], self.content[j]
+        a, b = Counter(self.content[i]), Counter(self.content[j])
         if not a or not b:
             return sorted(set(self.words[i]) ^ set(self.words[j]))
         left, right = list((a - b).elements()), list((b - a).elements())
         if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
             return left + right
-        if "".join(left) == "".join(right):
-            left = right = []
+        if "".join(left) == "".join(right):  # written as one word or as several
+            return []
         meant = {}
         for word in left.copy():
-            other = next((other for other in right if self._is_typo(word, other)), None)
-            if other is not None:
+            if (other := self._meant_by(word, right)) is not None:
                 left.remove(word)
                 right.remove(other)
                 meant[word] = other
-        return left + right or self._moved([meant.get(word, word) for word in a], list(b))
+        left = [word for word in left if self._meant_by(word, self.light.intersection(self.words[j])) is None]
+        right = [word for word in right if self._meant_by(word, self.light.intersection(self.words[i])) is None]
+        return left + right or _moved([meant.get(word, word) for word in self.content[i]], self.content[j])
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:
-        """Content words of each text, with their number."""
+        """How often each text has each content word."""
         columns: dict[str, int] = {}
         places = [columns.setdefault(word, len(columns)) for text in self.content for word in text]
-        counts = [count for text in self.content for count in text.values()]
         pointers = np.cumsum([0, *map(len, self.content)])
-        return sparse.csr_matrix((np.array(counts, dtype=np.intc), places, pointers), (len(self.content), len(columns)))
+        counts = sparse.csr_matrix((np.ones(len(places), dtype=np.intc), places, pointers), (len(pointers) - 1, len(columns)))
+        counts.sum_duplicates()
+        return counts
 
-    @cached_property
-    def _totals(self) -> np.ndarray:
-        return np.array([text.total() for text in self.content])
+    def _content(self, words: Sequence[str]) -> list[str]:
+        """Words that carry meaning, without immediate repetition; numbers may be repeated."""
+        heavy = [word for word in words if word not in self.light]
+        return [heavy[k] for k in range(len(heavy)) if not k or heavy[k] != heavy[k - 1] or _has_digit(heavy[k])]
 
-    def _content(self, words: Sequence[str]) -> Counter[str]:
-        """Words that carry meaning; only numbers and negations count more than once."""
-        counts = Counter(word for word in words if word not in self.light)
-        return Counter({word: n if word in NEGATIONS or _has_digit(word) else 1 for word, n in counts.items()})
+    def _meant_by(self, word: str, others: Iterable[str]) -> str | None:
+        """The first of other words that differs from a word by a typing error."""
+        return next((other for other in others if self._is_typo(word, other)), None)
 
     def _is_typo(self, a: str, b: str) -> bool:
         """Whether one word is an established one and the other a misspelling of it."""
-        shortest = min(len(a), len(b))
-        if self.table is None or shortest < _TYPO_LENGTH or a[0] != b[0] or _has_digit(a + b):
+        if self.table is None or min(len(a), len(b)) < _TYPO_LENGTH or a[0] != b[0] or _has_digit(a + b):
             return False
         rows = [self.table.rows[word] for word in (a, b)]
         known, rare = sorted(row if row >= 0 else inf for row in rows)
-        return known < _ESTABLISHED_RANK and rare >= _TYPO_RANK and _edits(a, b) <= (2 if shortest >= _LONG else 1)
+        return known < _ESTABLISHED_RANK and rare >= _TYPO_RANK and _is_one_edit(a, b)
 
-    @staticmethod
-    def _moved(a: list[str], b: list[str]) -> list[str]:
-        """Words next to each other in one text that are not so in the other, unless only clauses have moved."""
-        after = set(pairwise(b))
-        lost = [pair for pair in pairwise(a) if pair not in after]
-        turned = any(pair[::-1] in after for pair in lost)
-        return [word for pair in lost for word in pair] if turned or len(lost) > len(a) // _WORDS_PER_CUT else []
+
+def _moved(a: list[str], b: list[str]) -> list[str]:
+    """Words next to each other in one text that are not so in the other, unless only clauses have moved."""
+    after = set(pairwise(b))
+    lost = [pair for pair in pairwise(a) if pair not in after]
+    turned = any(pair[::-1] in after for pair in lost)
+    return [word for pair in lost for word in pair] if turned or len(lost) > len(a) // _WORDS_PER_CUT else []
 
 
 def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _edits(a: str, b: str) -> int:
-    """Insertions, deletions, replacements and exchanges of neighbours that turn one word into the other."""
-    rows = [list(range(len(b) + 1))]
-    for i, x in enumerate(a):
-        row = [i + 1]
-        for j, y in enumerate(b):
-            row.append(min(row[j] + 1, rows[i][j + 1] + 1, rows[i][j] + (x != y)))
-            if i and j and (x, a[i - 1]) == (b[j - 1], y):
-                row[-1] = min(row[-1], rows[i - 1][j - 1] + 1)
-        rows.append(row)
-    return rows[-1][-1]
+def _is_one_edit(a: str, b: str) -> bool:
+    """Whether one insertion, deletion, replacement or exchange of neighbours turns one word into the other."""
+    for _ in range(2):  # without the common prefix, then without the common suffix
+        n = len(commonprefix([a, b]))
+        a, b = a[n:][::-1], b[n:][::-1]
+    return max(len(a), len(b)) <= 1 or (len(a) == 2 and a == b[::-1])
