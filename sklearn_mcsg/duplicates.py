@@ -13,10 +13,10 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._checks import check_number, check_share
 from sklearn_mcsg._estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
+from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.calibration import FEW_GROUPS
 from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.parallel import progress
-from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
@@ -81,10 +81,7 @@ def find_duplicates(
         raise ValueError("find_duplicates needs either a threshold or a level.")
     check_limit(threshold, level)
     similarity = ModelComparisonSimilarity(output="distance") if similarity is None else similarity
-    before, last = split_pipeline(clone(with_similarity(similarity)))
-    check_compares_groups(last)
-    if n_jobs and hasattr(last, "n_jobs"):
-        last.n_jobs = n_jobs
+    before, last = steps_of(similarity, n_jobs)
     groups = validate_groups(X if before is None else before.fit_transform(X))
     last.fit(groups)
     limits = duplicate_limits(last, threshold, level)
@@ -98,6 +95,15 @@ def check_limit(threshold: float | None, level: float | None) -> None:
         check_number(threshold, "threshold")
     if level is not None:
         check_share(level, "level")
+
+
+def steps_of(similarity: Any, n_jobs: int | None) -> tuple[Any, Any]:
+    """The steps before a similarity, or None, and the similarity itself, unfitted and with a number of jobs."""
+    before, last = split_pipeline(clone(with_similarity(similarity)))
+    check_compares_groups(last)
+    if n_jobs is not None and hasattr(last, "n_jobs"):
+        last.n_jobs = n_jobs
+    return before, last
 
 
 def duplicate_limits(similarity: Any, threshold: float | None, level: float | None) -> Callable[[slice], Any]:
@@ -122,8 +128,8 @@ def duplicate_limits(similarity: Any, threshold: float | None, level: float | No
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
     if similarity.n_groups_ < FEW_GROUPS:
         raise ValueError(
-            f"level={level} needs at least {FEW_GROUPS} groups to learn the distances of random pairs from, got "
-            f"{similarity.n_groups_}: give a threshold."
+            f"level={level} needs at least {FEW_GROUPS} different groups or texts to learn the distances of random "
+            f"pairs from, got {similarity.n_groups_}: give a threshold."
         )
     return similarity.calibrate().duplicate_limits(level)
 

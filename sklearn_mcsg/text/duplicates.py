@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg._estimator import split_pipeline, with_similarity
 from sklearn_mcsg.calibration import FEW_GROUPS
-from sklearn_mcsg.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs
+from sklearn_mcsg.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, check_texts
@@ -92,7 +90,7 @@ def find_duplicate_texts(
         return linked_sets(first, [])
     if threshold is None and level is None:
         threshold = _THRESHOLD if len(kept) >= FEW_GROUPS else _EVERY_PAIR
-    before, last = split_pipeline(clone(with_similarity(make_text_embedding() if pipeline is None else pipeline)))
+    before, last = steps_of(make_text_embedding(random_state=0) if pipeline is None else pipeline, n_jobs)
     last.fit(before.fit_transform([texts[i] for i in kept]))
     limits = duplicate_limits(last, threshold, level)
     wordings = Wordings([words[i] for i in kept], *_vocabulary(before[0]))

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from os.path import commonprefix
 
 import numpy as np
 from scipy import sparse
@@ -154,7 +153,9 @@ class Wordings:
         columns: dict[str, int] = {}
         places = [columns.setdefault(word, len(columns)) for text in self.content for word in text]
         pointers = np.cumsum([0, *map(len, self.content)])
-        counts = sparse.csr_matrix((np.ones(len(places), dtype=np.intc), places, pointers), (len(pointers) - 1, len(columns)))
+        counts = sparse.csr_matrix(
+            (np.ones(len(places), dtype=np.intc), places, pointers), (len(pointers) - 1, len(columns))
+        )
         counts.sum_duplicates()
         return counts
 
@@ -190,7 +191,6 @@ def _has_digit(word: str) -> bool:
 
 def _is_one_edit(a: str, b: str) -> bool:
     """Whether one insertion, deletion, replacement or exchange of neighbours turns one word into the other."""
-    for _ in range(2):  # without the common prefix, then without the common suffix
-        n = len(commonprefix([a, b]))
-        a, b = a[n:][::-1], b[n:][::-1]
-    return max(len(a), len(b)) <= 1 or (len(a) == 2 and a == b[::-1])
+    i = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    exchanged = a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :]
+    return exchanged or a[i + 1 :] in (b[i:], b[i + 1 :]) or a[i:] == b[i + 1 :]
