@@ -42,7 +42,7 @@ _STEM = re.compile(r"\b(ca|wo|sha)(?= not\b)")
 _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 _CONTRACTION = re.compile(r" ?'(re|ve|ll|d|m|s)\b")
 _CONTRACTED = {"re": " are", "ve": " have", "ll": " will", "d": " would", "m": " am", "s": ""}
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _TOKEN = re.compile(
     rf"""
     (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                # initials: u.s.
@@ -118,12 +118,11 @@ class Wordings:
         same : ndarray of bool of shape (n_pairs,)
         """
         found = np.zeros(len(left), dtype=bool)
-        n_words = np.array([len(text) for text in self.content])
         for start in range(0, len(left), _BATCH):
             batch = slice(start, start + _BATCH)
             i, j = left[batch], right[batch]
             shared = np.asarray(self._counts[i].minimum(self._counts[j]).sum(axis=1)).ravel()
-            likely = np.flatnonzero(2 * shared >= np.maximum(n_words[i], n_words[j]))
+            likely = np.flatnonzero(2 * shared >= np.maximum(self._sizes[i], self._sizes[j]))
             found[start + likely] = [not self.differences(i[k], j[k]) for k in likely]
         return found
 
@@ -135,17 +134,19 @@ class Wordings:
         left, right = list((a - b).elements()), list((b - a).elements())
         if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
             return left + right
-        if "".join(left) == "".join(right):  # written as one word or as several
+        if self._are_one_word(i, left, right) or self._are_one_word(j, right, left):
             return []
-        meant = {}
-        for word in left.copy():
+        meant: dict[str, str | None] = {}
+        for word in left:
             if (other := self._meant_by(word, right)) is not None:
-                left.remove(word)
                 right.remove(other)
                 meant[word] = other
-        left = [word for word in left if self._meant_by(word, self.light.intersection(self.words[j])) is None]
-        right = [word for word in right if self._meant_by(word, self.light.intersection(self.words[i])) is None]
-        return left + right or _moved([meant.get(word, word) for word in self.content[i]], self.content[j])
+        for own, words in ((left, self.words[j]), (right, self.words[i])):
+            light = self.light.intersection(words)
+            meant |= {word: None for word in own if word not in meant and self._meant_by(word, light) is not None}
+        unmatched = [word for word in left + right if word not in meant]
+        texts = ([meant.get(word, word) for word in self.content[k]] for k in (i, j))
+        return unmatched or _moved(*([word for word in text if word is not None] for text in texts))
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:
@@ -159,10 +160,20 @@ class Wordings:
         counts.sum_duplicates()
         return counts
 
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.array([len(text) for text in self.content])
+
     def _content(self, words: Sequence[str]) -> list[str]:
         """Words that carry meaning, without immediate repetition; numbers may be repeated."""
         heavy = [word for word in words if word not in self.light]
         return [heavy[k] for k in range(len(heavy)) if not k or heavy[k] != heavy[k - 1] or _has_digit(heavy[k])]
+
+    def _are_one_word(self, i: int, several: list[str], one: list[str]) -> bool:
+        """Whether words of text i that follow each other make up another word: e mail, python 3; but not 2 1 and 21."""
+        if len(one) != 1 or "".join(several) != one[0] or sum(map(_has_digit, several)) > 1:
+            return False
+        return f" {' '.join(several)} " in f" {' '.join(self.words[i])} "
 
     def _meant_by(self, word: str, others: Iterable[str]) -> str | None:
         """The first of other words that differs from a word by a typing error."""
@@ -178,11 +189,11 @@ class Wordings:
 
 
 def _moved(a: list[str], b: list[str]) -> list[str]:
-    """Words next to each other in one text that are not so in the other, unless only clauses have moved."""
-    after = set(pairwise(b))
-    lost = [pair for pair in pairwise(a) if pair not in after]
-    turned = any(pair[::-1] in after for pair in lost)
-    return [word for pair in lost for word in pair] if turned or len(lost) > len(a) // _WORDS_PER_CUT else []
+    """Words that follow each other in one text and not in the other, unless only clauses have moved."""
+    before, after = Counter(pairwise(a)), Counter(pairwise(b))
+    lost, gained = before - after, after - before
+    turned = any(pair[::-1] in gained for pair in lost)
+    return [word for pair in lost for word in pair] if turned or lost.total() > len(a) // _WORDS_PER_CUT else []
 
 
 def _has_digit(word: str) -> bool:
