@@ -56,6 +56,7 @@ paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
+	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
@@ -82,7 +83,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,large,dask,wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot]" datasketch
 	@touch $@
 
 .venv/lint: .venv/core

@@ -178,6 +178,8 @@ FAR = [
     ("The Zortanil dose is safe.", "The Zortanol dose is safe.", ["zortanil", "zortanol"]),
     ("Shares fell in Iraq.", "Shares fell in Iran.", ["iraq", "iran"]),
     ("Two dogs ran home.", "Two dog ran home.", ["dogs", "dog"]),
+    ("Many Haskells are open.", "Many Haskell are open.", ["haskells", "haskell"]),
+    ("The storm reached the coast.", "The qtorm reached the coast.", ["storm", "qtorm"]),
     ("A library for C users", "A library for C++ users", ["c", "c++"]),
     ("crypto and TLS library - crypto library", "crypto and TLS library - TLS library", ["crypto", "tls"]),
     ("dog bites man", "man bites dog", ["dog", "bites", "bites", "man"]),

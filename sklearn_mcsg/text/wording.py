@@ -180,8 +180,10 @@ class Wordings:
         return next((other for other in others if self._is_typo(word, other)), None)
 
     def _is_typo(self, a: str, b: str) -> bool:
-        """Whether one word is an established one and the other a misspelling of it."""
+        """Whether one word is an established one and the other a misspelling of it, and not another form of it."""
         if self.table is None or min(len(a), len(b)) < _TYPO_LENGTH or a[0] != b[0] or _has_digit(a + b):
+            return False
+        if a.startswith(b) or b.startswith(a):
             return False
         rows = [self.table.rows[word] for word in (a, b)]
         known, rare = sorted(row if row >= 0 else inf for row in rows)
