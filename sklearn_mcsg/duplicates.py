@@ -37,9 +37,9 @@ def find_duplicates(
 ) -> list[np.ndarray]:
     """Find sets of groups that are near-duplicates of each other.
 
-    Two groups are duplicates if their distance is at most the threshold. All groups of a set are duplicates of each
-    other: sets are joined from the nearest pairs on by complete linkage, so that no chain of duplicates joins groups
-    that are far apart. For texts, `find_duplicate_texts` also compares words.
+    Two groups are duplicates if they are equal or their distance is at most the threshold. All groups of a set are
+    duplicates of each other: sets are joined from the nearest pairs on by complete linkage, so that no chain of
+    duplicates joins groups that are far apart. For texts, `find_duplicate_texts` also compares words.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def duplicate_limits(similarity: Any, threshold: float | None, level: float | No
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
     if similarity.n_groups_ < FEW_GROUPS:
         raise ValueError(
-            f"level={level} needs at least {FEW_GROUPS} different groups or texts to learn the distances of random "
+            f"level={level} needs at least {FEW_GROUPS} groups, or different texts, to learn the distances of random "
             f"pairs from, got {similarity.n_groups_}: give a threshold."
         )
     return similarity.calibrate().duplicate_limits(level)
@@ -223,10 +223,14 @@ def _complete_linkage(n: int, left: np.ndarray, right: np.ndarray, distances: np
 
 
 def _first_equal(groups: Groups) -> np.ndarray:
-    """Index of the first group with the same vectors and weights, for each group."""
+    """Index of the first group with the same vectors and weights in the same order, for each group."""
     seen: dict[bytes, int] = {}
-    weights = groups.row_weights
-    digests = (
-        blake2b(vectors.tobytes() + weights[groups.rows_of(i)].tobytes()).digest() for i, vectors in enumerate(groups)
-    )
-    return np.array([seen.setdefault(digest, i) for i, digest in enumerate(digests)])
+    vectors = groups.vectors if groups.indices is None else groups.indices
+    parts = [vectors] if groups.weights is None else [vectors, groups.weights]
+    first = []
+    for i in range(len(groups)):
+        digest = blake2b()
+        for part in parts:
+            digest.update(np.ascontiguousarray(part[groups.rows_of(i)]))
+        first.append(seen.setdefault(digest.digest(), i))
+    return np.array(first)

@@ -13,6 +13,8 @@ from numpy.testing import assert_array_equal
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import binom
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_mcsg import (
     GroupEmbedding,
@@ -124,7 +126,7 @@ def test_level_holds_on_fifty_groups(output):
 def test_level_refuses_few_groups(n_groups, similarity):
     X = np.random.default_rng(0).normal(size=(n_groups, 5, 3))
     with pytest.raises(
-        ValueError, match=f"needs at least 50 different groups or texts .*, got {n_groups}: give a thre"
+        ValueError, match=f"needs at least 50 groups, or different texts, .*, got {n_groups}: give a thre"
     ):
         find_duplicates(X, level=1e-3, similarity=similarity)
 
@@ -257,7 +259,7 @@ def test_texts_in_a_corpus():
     assert listed(find_duplicate_texts([*texts, *copies], threshold=0.0)) == [[7, 360], [100, 361]]
     similarity = make_text_similarity(random_state=0)
     assert listed(find_duplicate_texts([*texts, *copies], threshold=0.3, pipeline=similarity)) == listed(found)
-    with pytest.raises(ValueError, match="needs at least 50 different groups or texts .* got 4"):
+    with pytest.raises(ValueError, match="needs at least 50 groups, or different texts, .* got 4"):
         find_duplicate_texts(copies, level=1e-3)
 
 
@@ -274,6 +276,13 @@ def test_texts_by_other_vectors():
     assert listed(find_duplicate_texts(texts, pipeline=pipeline)) == [[0, 1], [3, 4]]
 
 
+def test_texts_without_word_vectors():
+    """Any first step that makes groups of texts will do; without a vocabulary, typing errors make a difference."""
+    letters = FunctionTransformer(lambda texts: [[[float(ord(c)), 1.0] for c in text] for text in texts])
+    pipeline = make_pipeline(letters, GroupEmbedding(prior_strength=0.5))
+    assert listed(find_duplicate_texts(["a storm", "Storm!", "the storm", "stomr"], pipeline=pipeline)) == [[0, 1, 2]]
+
+
 @pytest.mark.parametrize(
     ("texts", "params", "error", "message"),
     [
@@ -282,6 +291,7 @@ def test_texts_by_other_vectors():
         (["a", "b"], {"threshold": 1, "level": 0.1}, ValueError, "a threshold or a level, not both"),
         (["a", "b"], {"threshold": np.nan}, ValueError, "threshold must be a number"),
         (["a", "b"], {"level": 1.5}, ValueError, "between 0 and 1"),
+        (["a", "b"], {"pipeline": GroupEmbedding()}, TypeError, "must turn texts into groups .* got GroupEmbedding"),
     ],
 )
 def test_errors_of_texts(texts, params, error, message):

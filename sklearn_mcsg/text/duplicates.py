@@ -91,6 +91,11 @@ def find_duplicate_texts(
     if threshold is None and level is None:
         threshold = _THRESHOLD if len(kept) >= FEW_GROUPS else _EVERY_PAIR
     before, last = steps_of(make_text_embedding(random_state=0) if pipeline is None else pipeline, n_jobs)
+    if before is None:
+        raise TypeError(
+            f"pipeline must turn texts into groups before it compares them, as make_text_embedding() does, got "
+            f"{type(pipeline).__name__}."
+        )
     last.fit(before.fit_transform([texts[i] for i in kept]))
     limits = duplicate_limits(last, threshold, level)
     wordings = Wordings([words[i] for i in kept], *_vocabulary(before[0]))

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import inf
+from sys import intern
 
 import numpy as np
 from scipy import sparse
 
 from sklearn_mcsg.text.tables import WordTable
-from sklearn_mcsg.text.tokens import APOSTROPHES, WORD
+from sklearn_mcsg.text.tokens import APOSTROPHES, WORD, pieces
 
 _LIGHT_ENGLISH = """
     a an the am is are was were be been being do does did has have had
@@ -72,11 +73,16 @@ def fold(text: str) -> tuple[str, ...]:
     >>> fold("They DON'T pay $1,000 in the U.S. - it's well-known!")
     ('they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known')
     """
-    text = unicodedata.normalize("NFKC", text).casefold().translate(APOSTROPHES)
+    text = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().translate(APOSTROPHES)
+    return tuple(intern(_plain(token)) for piece in pieces(text) for token in _TOKEN.findall(_written_out(piece)))
+
+
+def _written_out(text: str) -> str:
+    """A text without contractions."""
     if "'" in text or "cannot" in text:
         text = _STEM.sub(lambda found: _STEMS[found[1]], _NOT.sub(" not", text))
         text = _CONTRACTION.sub(lambda found: _CONTRACTED[found[1]], text)
-    return tuple(map(_plain, _TOKEN.findall(text)))
+    return text
 
 
 def _plain(token: str) -> str:
