@@ -17,8 +17,8 @@ _TOKEN = re.compile(
     | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
     | [^\W_]+? (?= n't\b )                       # the word before n't
     | n't\b | '(?: s | re | ve | ll | d | m )\b  # contractions, as in GloVe
-    | [od]' {WORD}                              # o'clock
-    | {WORD} (?: - {WORD} )*                   # words, also compounds
+    | [od]' {WORD}                               # o'clock
+    | {WORD} (?: - {WORD} )*                     # words, also compounds
     | \.{{2,}} | -{{2,}}                          # ellipses and dashes
     | [^\s]                                      # any other character
     """,
