@@ -82,7 +82,7 @@ def find_duplicates(
     check_limit(threshold, level)
     similarity = ModelComparisonSimilarity(output="distance") if similarity is None else similarity
     before, last = steps_of(similarity, n_jobs)
-    groups = validate_groups(X if before is None else before.fit_transform(X))
+    groups = validate_groups(X if before is None else before.fit_transform(X), allow_empty=True)
     last.fit(groups)
     limits = duplicate_limits(last, threshold, level)
     first = _first_equal(groups)
@@ -231,6 +231,6 @@ def _first_equal(groups: Groups) -> np.ndarray:
     for i in range(len(groups)):
         digest = blake2b()
         for part in parts:
-            digest.update(np.ascontiguousarray(part[groups.rows_of(i)]))
+            digest.update(np.ascontiguousarray(part[groups.rows_of(i)]).data)
         first.append(seen.setdefault(digest.digest(), i))
     return np.array(first)

@@ -96,6 +96,14 @@ def test_equal_groups_are_compared_once():
     assert listed(find_duplicates(doubled, threshold=1e-6)) == listed(found)
 
 
+def test_empty_groups():
+    X = [np.empty((0, 2)), np.ones((3, 2)), np.empty((0, 2)), np.ones((3, 2)), np.zeros((2, 2))]
+    similarity = ModelComparisonSimilarity(output="distance", prior_strength=1)
+    assert listed(find_duplicates(X, threshold=1e-3, similarity=similarity)) == [[0, 2], [1, 3]]
+    with pytest.raises(ValueError, match="Groups 0, 2 have no vectors"):
+        find_duplicates(X, threshold=1e-3)
+
+
 def test_too_many_pairs_are_refused():
     X = np.random.default_rng(0).normal(size=(200, 2))
     with sklearn.config_context(working_memory=1), pytest.raises(ValueError, match="More than 4,096 pairs are within"):
