@@ -58,6 +58,7 @@ paper: .venv/bench
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
 	$(BIN)/python benchmarks/levels.py --data $(DATA)
 	$(BIN)/python benchmarks/search.py --data $(DATA)
+	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
@@ -84,7 +85,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,large,dask,wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot]" datasketch
 	@touch $@
 
 .venv/lint: .venv/core

@@ -101,6 +101,13 @@ def test_search(tmp_path):
         assert f"| {row} |" in report
 
 
+def test_duplicates(tmp_path):
+    write_data(tmp_path)
+    report = run("duplicates.py", tmp_path / "duplicates", "--data", tmp_path)
+    assert "| **find_duplicate_texts**, GloVe 6B 50d | 1.000 |" in report
+    assert "| MinHash |" in report
+
+
 def test_maximum_mean_discrepancy(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     sts = importlib.import_module("sts")
