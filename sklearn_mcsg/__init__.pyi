@@ -17,6 +17,7 @@ from . import (
     pairs,
     priors,
     report,
+    segmentation,
     similarity,
     storage,
     text,
@@ -50,6 +51,7 @@ from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report
+from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
@@ -84,6 +86,7 @@ __all__ = [
     "Likelihood",
     "MeanVector",
     "ModelComparisonClustering",
+    "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
@@ -121,6 +124,7 @@ __all__ = [
     "pairs",
     "priors",
     "report",
+    "segmentation",
     "similarity",
     "spearman_interval",
     "storage",
