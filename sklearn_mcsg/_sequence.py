@@ -69,10 +69,10 @@ class Costs(ABC):
 
     @abstractmethod
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
-        """Criteria of the segments that end with rows `begin` to `end` - 1, by the row from `first` on where they begin.
+        """Criteria of the segments that end with the rows from `begin` to `end` - 1 and begin at `first` or later.
 
-        There is one matrix row per end. Blocks must be asked for in order, and without gaps. Entries of segments that
-        would end before they begin have no meaning.
+        There is one matrix row per end and one column per start. Entries of segments that would end before they begin
+        have no meaning. Blocks must be asked for in order and without gaps.
         """
 
     @abstractmethod
@@ -130,10 +130,10 @@ class PooledCosts(Costs):
 class CompiledCosts(Costs):
     """Criteria from the likelihood's `Segments`."""
 
-    def __init__(self, comparison: Comparison, rows: Statistics, empty: Statistics):
+    def __init__(self, comparison: Comparison, rows: Statistics):
         super().__init__(comparison, rows)
-        self.empty = empty
-        self.start = empty if comparison.pseudo is None else comparison.pseudo
+        self.empty = comparison.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
+        self.start = self.empty if comparison.pseudo is None else comparison.pseudo
 
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
         return np.ascontiguousarray(self._criteria(self._segments(self.rows, self.start, first, begin, end)).T)
@@ -160,7 +160,8 @@ class CompiledCosts(Costs):
         """
         if not self.comparison.criterion.grows or best[end] >= _INFINITE:
             return first
-        rows: Any = replace(self.rows, **({"reg_covar": 0.0} if self.comparison.criterion.uses_prior else {}))
+        noiseless: Any = {"reg_covar": 0.0} if self.comparison.criterion.uses_prior else {}
+        rows = replace(self.rows, **noiseless)
         with np.errstate(all="ignore"):
             likelihood = self.likelihood.log_likelihood(self._segments(rows, self.empty, first, end - 1, end))[:, 0]
             beaten = best[first:end] - 2 * likelihood > best[end] + _ROUNDING * (1 + abs(best[end]))
@@ -171,27 +172,15 @@ class CompiledCosts(Costs):
         return segments(self.likelihood, rows, start, first, begin, end)
 
 
-def empty_group(comparison: Comparison, n_features: int) -> Statistics:
-    """Statistics of one group without vectors; raise if segments would need all their vectors again."""
-    empty = comparison.statistics(Groups(np.empty((0, n_features)), [0, 0]))
-    if getattr(empty, "parts", ()):
-        kinds = {name: kind() for name, kind in CRITERIA.items()}
-        names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]
-        raise ValueError(
-            f"{type(comparison.criterion).__name__} of {type(comparison.likelihood).__name__} needs all vectors of "
-            f"every segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
-        )
-    return empty
-
-
-def choose_costs(comparison: Comparison, rows: Statistics, empty: Statistics) -> Costs:
+def choose_costs(comparison: Comparison, rows: Statistics) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
+    _check_vectors(comparison, rows)
     segments: Any = comparison.likelihood.segments
     usable = segments is not None and segments.is_usable_for(comparison.likelihood, rows)
     pools = not getattr(rows, "factors", ())
     work = len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
     if usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools):
-        return CompiledCosts(comparison, rows, empty)
+        return CompiledCosts(comparison, rows)
     return PooledCosts(comparison, rows)
 
 
@@ -254,7 +243,7 @@ def first_gain(
 
 
 def _block_end(first: int, begin: int, n: int) -> int:
-    """The end of a block of a bounded number of segments, and of a number of rows that compiled code computes at once."""
+    """The end of a block of rows, so that a bounded number of segments ends in it."""
     return min(n, begin + int(np.clip(_SEGMENTS // (begin - first + 1), 16, 256)))
 
 
@@ -269,6 +258,18 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
         found.append(end)
         k = max(k - 1, 0)
     return np.array(found[::-1], dtype=np.intp)
+
+
+def _check_vectors(comparison: Comparison, rows: Statistics) -> None:
+    """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
+    if not getattr(rows, "parts", ()):
+        return
+    kinds = {name: kind() for name, kind in CRITERIA.items()}
+    names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]
+    raise ValueError(
+        f"{type(comparison.criterion).__name__} of {type(comparison.likelihood).__name__} needs all vectors of every "
+        f"segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
+    )
 
 
 def _check_finite(comparison: Comparison, value: float, end: int) -> None:

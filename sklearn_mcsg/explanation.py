@@ -256,9 +256,10 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
 def explain_boundary(comparison: Comparison, segments: Groups, similarity: float) -> Explanation:
     """Explain the similarity of two segments by their vectors; each of the models contains the pseudo-vectors once."""
     if not comparison.criterion.is_penalized_likelihood:
+        name = type(comparison.criterion).__name__
         raise ValueError(
-            f"A boundary is explained by the log-likelihood of its vectors, which {type(comparison.criterion).__name__} "
-            f"does not use: choose criterion='aic' or 'bic'."
+            f"A boundary is explained by the log-likelihood of its vectors, which {name} does not use: choose "
+            f"criterion='aic' or 'bic'."
         )
     sides = segments[[0]], segments[[1]]
     union = segments.united(np.zeros(2, dtype=int), 1)

@@ -21,7 +21,6 @@ from sklearn_mcsg._sequence import (
     best_partition,
     best_partitions,
     choose_costs,
-    empty_group,
     first_gain,
 )
 from sklearn_mcsg._sklearn import Interval, StrOptions
@@ -30,13 +29,14 @@ from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.explanation import Explanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 
 __all__ = ["ModelComparisonSegmenter"]
 
 _ERROR = "squared_error"
 _CURVES = 6  # features that a plot shows
+_MAX_FULL_FEATURES = 64  # the time for one segment grows with the cube
 _CONSTRAINTS = ModelComparisonSimilarity._parameter_constraints
 
 
@@ -69,7 +69,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
     block_size : int, default=1
         Number of consecutive rows that shuffling keeps together. Choose it so that rows further apart than this are
         nearly uncorrelated within a segment.
-    n_shuffles : int, default=20
+    n_shuffles : int, default=50
         Number of random orders.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty; larger values give fewer segments.
@@ -159,7 +159,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         min_size: int = 2,
         max_segments: int = 50,
         block_size: int = 1,
-        n_shuffles: int = 20,
+        n_shuffles: int = 50,
         penalty_scale: float = 1.0,
         prior_strength: float = 1.0,
         reg_covar: float = 1e-6,
@@ -198,14 +198,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self._check_length(len(groups))
         ragged = bool((groups.sizes != 1).any())
         comparison = self._new_comparison(ragged)
-        empty = empty_group(comparison, groups.n_features)
         self._check_width(comparison, groups.n_features)
         embedding, sequence = self._embedded(groups) if ragged else (None, groups)
-        if ragged:
-            empty = empty_group(comparison, sequence.n_features)
         rows = comparison.statistics(sequence)
         comparison = self._completed(comparison, sequence)
-        costs = choose_costs(comparison, rows, empty)
+        costs = choose_costs(comparison, rows)
         boundaries, evidence, gain = self._find(costs)
         sizes = np.diff([0, *boundaries, len(groups)])
         labels = np.repeat(np.arange(len(sizes)), sizes)
@@ -323,13 +320,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
                 f"{self.n_segments * self.min_size} rows, but the sequence has {n}."
             )
 
-    def _check_width(self, comparison: Comparison, n_features: int) -> None:
+    @staticmethod
+    def _check_width(comparison: Comparison, n_features: int) -> None:
         """Raise if there are too many features for covariance matrices of all segments."""
-        most = LIKELIHOODS["full"].max_coordinate_features
-        if isinstance(comparison.likelihood, LIKELIHOODS["full"]) and n_features > most:
+        if isinstance(comparison.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
             raise ValueError(
-                f"likelihood='full' cuts sequences of at most {most} features, got {n_features}: reduce them, for "
-                f"example by PCA, or choose likelihood='diag'."
+                f"likelihood='full' cuts sequences of at most {_MAX_FULL_FEATURES} features, got {n_features}: reduce "
+                f"them, for example by PCA, or choose likelihood='diag'."
             )
 
     def _new_comparison(self, ragged: bool) -> Comparison:

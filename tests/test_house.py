@@ -17,7 +17,8 @@ DRAWING = """
     _version _sklearn _checks
     groups _validation _folder storage
     priors
-    likelihoods.kernels likelihoods.bessel likelihoods.normal likelihoods.statistics likelihoods.base
+    likelihoods.kernels likelihoods.segment_kernels likelihoods.bessel likelihoods.normal likelihoods.statistics
+    likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
@@ -28,6 +29,7 @@ DRAWING = """
     baselines similarity
     embedded _landmarks embedding
     pairs _search neighbors partitions duplicates _merging clustering communities
+    _sequence segmentation
     text.tokens text.files text.tables text.spelling text.vectorizer text.recipes text.summaries text.indexes text
     datasets
     report.layout report.content report.page report

@@ -170,8 +170,8 @@ def segment_gaps(rows, weights, n, mean, first, begin, out):
 def cheapest_starts(best, costs, end, min_size, starts):
     """Append to the best partitions into 1, 2, ... segments those of the rows before `end`.
 
-    `best[k, s]` is the least cost of k segments of the rows before s, and `starts[k, s]` the row at which the last of
-    them begins; where there is no such partition yet, the cost is very large. `costs` are those of the segments that end before `end`, by the row at which they begin.
+    `best[k, s]` is the least cost of k segments of the rows before s, very large if there are none, and `starts[k, s]`
+    the row at which the last of them begins. `costs` are those of the segments that end before `end`, by their starts.
     """
     for k in range(1, best.shape[0]):
         before, least, start = best[k - 1], best[k, end], 0
