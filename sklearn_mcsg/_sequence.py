@@ -59,13 +59,14 @@ class Costs(ABC):
     """Criteria of the segments of a sequence.
 
     Each segment contains the pseudo-vectors of the comparison once, and their own likelihood is subtracted, as in the
-    clusters of `ModelComparisonClustering`.
+    clusters of `ModelComparisonClustering`. Each segment but one pays for the position of its boundary.
     """
 
     def __init__(self, comparison: Comparison, rows: Statistics):
         self.comparison, self.rows = comparison, rows
         self.likelihood = comparison.likelihood
         self.pseudo_likelihood = pseudo_likelihood(comparison)
+        self.position = position_penalty(comparison, len(rows))
 
     @abstractmethod
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
@@ -90,7 +91,8 @@ class Costs(ABC):
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
         with np.errstate(all="ignore"):
             fit = Fit(self.likelihood, statistics)
-            return self.comparison.criterion(fit, self.comparison.penalty_scale) + self.pseudo_likelihood
+            criteria = self.comparison.criterion(fit, self.comparison.penalty_scale)
+            return criteria + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -172,6 +174,14 @@ class CompiledCosts(Costs):
         return segments(self.likelihood, rows, start, first, begin, end)
 
 
+def position_penalty(comparison: Comparison, n: int) -> float:
+    """Penalty for one boundary at an unknown position among n rows, beside that for the parameters of the segments.
+
+    To name the position takes log n nats, in a code as in a uniform prior (Davis, Lee and Rodriguez-Yam 2006).
+    """
+    return 2 * comparison.penalty_scale * float(np.log(n))
+
+
 def choose_costs(comparison: Comparison, rows: Statistics) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
     _check_vectors(comparison, rows)
@@ -188,7 +198,7 @@ def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.nd
     """The boundaries of the partition with the least criterion, and that criterion."""
     n = len(costs.rows)
     best, starts = np.full(n + 1, _NO_PARTITION), np.zeros(n + 1, dtype=np.intp)
-    best[0] = 0
+    best[0] = -costs.position
     first = begin = 0
     with progress(verbose, n, "segmenting", " rows") as advance:
         while begin < n:
@@ -214,7 +224,7 @@ def best_partitions(
     n = len(costs.rows)
     best = np.full((n_segments + 1, n + 1), _NO_PARTITION)
     starts = np.zeros((n_segments + 1, n + 1), dtype=np.int32)
-    best[0, 0] = 0
+    best[0, 0] = -costs.position
     begin = 0
     with progress(verbose, n, "segmenting", " rows") as advance:
         while begin < n:

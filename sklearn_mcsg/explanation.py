@@ -253,8 +253,11 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
-def explain_boundary(comparison: Comparison, segments: Groups, similarity: float) -> Explanation:
-    """Explain the similarity of two segments by their vectors; each of the models contains the pseudo-vectors once."""
+def explain_boundary(comparison: Comparison, segments: Groups, similarity: float, penalty: float) -> Explanation:
+    """Explain the similarity of two segments by their vectors; `penalty` is added for the boundary between them.
+
+    Each of the models, of both segments and of their union, contains the pseudo-vectors once.
+    """
     if not comparison.criterion.is_penalized_likelihood:
         name = type(comparison.criterion).__name__
         raise ValueError(
@@ -266,8 +269,9 @@ def explain_boundary(comparison: Comparison, segments: Groups, similarity: float
     with np.errstate(all="ignore"):
         *own, shared = (comparison.with_pseudo(comparison.statistics(group)) for group in (*sides, union))
         parts = _by_models(comparison, sides, own, shared, similarity)
+    parts["penalty"] += penalty
     weights = sides[0].row_weights, sides[1].row_weights
-    return Explanation(similarity, **parts, labels=pair_labels(None, sides), weights=weights)
+    return Explanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
 
 
 def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:

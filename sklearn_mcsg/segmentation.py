@@ -22,6 +22,7 @@ from sklearn_mcsg._sequence import (
     best_partitions,
     choose_costs,
     first_gain,
+    position_penalty,
 )
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import CRITERIA, Criterion
@@ -43,8 +44,8 @@ _CONSTRAINTS = ModelComparisonSimilarity._parameter_constraints
 class ModelComparisonSegmenter(GroupsEstimator):
     """Cut a sequence into segments, where two models are better than one.
 
-    The criterion of a partition is the sum over its segments of the information criterion of their models. The
-    partition is the best of all, found by dynamic programming.
+    The criterion of a partition is the sum over its segments of the information criterion of their models, plus a
+    penalty for the position of each boundary. The partition is the best of all, found by dynamic programming.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
     n_shuffles : int, default=50
         Number of random orders.
     penalty_scale : float, default=1.0
-        Factor on the criterion's penalty; larger values give fewer segments.
+        Factor on the penalties of segments and boundaries; larger values give fewer segments.
     prior_strength : float, default=1.0
         Number of pseudo-vectors, with the mean and variance of the whole sequence, in the model of every segment. They
         keep models of few rows from overfitting, which AIC and BIC do not detect: with 0, nearly every short segment
@@ -113,9 +114,14 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     Notes
     -----
+    The penalty for a boundary is ``2 log(n_samples)``, which it takes to name its position. Without it, criteria cut
+    white noise, because at the best of many positions two models are better than one by chance.
+
+    Shuffling compares with an average, so every other sequence without any change is cut at least once.
+
     Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
-    from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, as many as each
-    holds.
+    from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
+    square root of the number of rows.
 
     A number chosen by AIC, BIC or Bayes takes time linear in the number of rows if the segments' lengths are bounded,
     because starts that cannot be best any more are pruned; the result is exact. All else takes time quadratic in the
@@ -259,7 +265,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         parts = prepare_clusters(self._comparison, self._comparison.statistics(two)).information
         one = self._comparison.statistics(both.united(np.zeros(len(both), dtype=int), 1))
         (union,) = prepare_clusters(self._comparison, one).information
-        return explain_boundary(self._comparison, labelled, float(parts.sum() - union))
+        position = position_penalty(self._comparison, len(self.labels_))
+        return explain_boundary(self._comparison, labelled, float(parts.sum() - union), position)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the sequence with its boundaries and the means of its segments.
@@ -347,7 +354,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         return embedding, Groups(points, np.arange(len(points) + 1))
 
     def _completed(self, comparison: Comparison, sequence: Groups) -> Comparison:
-        """The comparison with a prior and pseudo-vectors learnt from blocks of as many rows as there are blocks."""
+        """The comparison with a prior and pseudo-vectors learnt from as many blocks of rows as each of them has rows."""
         if isinstance(comparison.likelihood, SquaredError):
             return comparison
         n = len(sequence)
@@ -366,7 +373,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
             boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
             if len(boundaries) < most:
                 whole = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1]
-                return boundaries, {1: float(whole), len(boundaries) + 1: criterion}, None
+                return boundaries, {1: float(whole) - costs.position, len(boundaries) + 1: criterion}, None
         number = int(self.n_segments) if isinstance(self.n_segments, Integral) else most
         partitions, criteria = best_partitions(costs, self.min_size, number, self.verbose)
         evidence = dict(enumerate(criteria.tolist(), start=1))
