@@ -138,7 +138,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
     >>> segmenter.boundaries_
     array([30, 50])
     >>> segmenter.segments_.mean.round(1)[:, 0]
-    array([-0.1,  1.8,  2.5])
+    array([-0.1,  1.6,  2. ])
     >>> ModelComparisonSegmenter(n_segments=2).fit_predict(X)[[0, 49, 50]]
     array([0, 0, 1])
     """
@@ -354,7 +354,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         return embedding, Groups(points, np.arange(len(points) + 1))
 
     def _completed(self, comparison: Comparison, sequence: Groups) -> Comparison:
-        """The comparison with a prior and pseudo-vectors learnt from as many blocks of rows as each of them has rows."""
+        """The comparison with a prior and pseudo-vectors learnt from blocks of rows."""
         if isinstance(comparison.likelihood, SquaredError):
             return comparison
         n = len(sequence)
