@@ -88,11 +88,10 @@ class Costs(ABC):
         """The first row from `first` on at which the last segment may begin if it ends after row `end`."""
         return first
 
+    @np.errstate(all="ignore")
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            fit = Fit(self.likelihood, statistics)
-            criteria = self.comparison.criterion(fit, self.comparison.penalty_scale)
-            return criteria + (self.pseudo_likelihood + self.position)
+        criteria = self.comparison.criterion(Fit(self.likelihood, statistics), self.comparison.penalty_scale)
+        return criteria + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -100,6 +99,7 @@ class PooledCosts(Costs):
 
     growing: Statistics | None = None  # the segments that end with the last row of the last block
 
+    @np.errstate(all="ignore")
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
         costs = np.full((end - begin, end), np.nan)
         if begin == 0:
@@ -114,6 +114,7 @@ class PooledCosts(Costs):
             self.growing = segments
         return costs[:, first:]
 
+    @np.errstate(all="ignore")
     def beginnings(self, orders: np.ndarray) -> np.ndarray:
         segments = self.comparison.with_pseudo(self.rows[orders[:, 0]])
         costs = [self._criteria(segments)]
@@ -148,6 +149,7 @@ class CompiledCosts(Costs):
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
         segment_kernels().cheapest_starts(best, costs, end, min_size, starts)
 
+    @np.errstate(all="ignore")
     def still_possible(self, best: np.ndarray, first: int, end: int) -> int:
         """Prune starts that a start at `end` beats, whatever comes after.
 
@@ -163,10 +165,9 @@ class CompiledCosts(Costs):
         if not self.comparison.criterion.grows or best[end] >= _INFINITE:
             return first
         noiseless: Any = {"reg_covar": 0.0} if self.comparison.criterion.uses_prior else {}
-        rows = replace(self.rows, **noiseless)
-        with np.errstate(all="ignore"):
-            likelihood = self.likelihood.log_likelihood(self._segments(rows, self.empty, first, end - 1, end))[:, 0]
-            beaten = best[first:end] - 2 * likelihood > best[end] + _ROUNDING * (1 + abs(best[end]))
+        segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
+        alone = -2 * self.likelihood.log_likelihood(segments)[:, 0]
+        beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
         return end if beaten.all() else first + int(np.argmin(beaten))
 
     def _segments(self, rows: Statistics, start: Statistics, first: int, begin: int, end: int) -> Segments:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import (
+    Criterion,
     DiagonalGaussian,
     FullGaussian,
     GroupEmbedding,
@@ -415,8 +416,25 @@ def test_equal_rows(likelihood, n_segments, engine):
 def test_too_large_numbers():
     X = 1e160 * np.random.default_rng(0).normal(size=(20, 2))
     for engine in ENGINES:
-        with engine_context(engine), pytest.raises(ValueError, match="not a finite number"):
-            ModelComparisonSegmenter(prior_strength=0).fit(X)
+        for likelihood in ("diag", "squared_error"):
+            with engine_context(engine), pytest.raises(ValueError, match="not a finite number"):
+                ModelComparisonSegmenter(likelihood, prior_strength=0).fit(X)
+
+
+def test_a_criterion_of_ones_own():
+    """A penalty that may fall when rows are added does not allow pruning."""
+
+    class Wavy(Criterion):
+        def penalty(self, fit):
+            return 8 + 4 * np.sin(fit.n)
+
+    X, truth = planted(0)
+    found = []
+    for engine in ENGINES:
+        with engine_context(engine):
+            found.append(ModelComparisonSegmenter(criterion=Wavy()).fit(X))
+    assert_array_equal(found[0].boundaries_, found[1].boundaries_)
+    assert all(np.abs(found[0].boundaries_ - boundary).min() <= 2 for boundary in truth)
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")

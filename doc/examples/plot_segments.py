@@ -80,5 +80,5 @@ explanation = segmenter.explain(2)
 print(explanation)
 
 # %%
-# The boundaries are those of the machine, and nobody had to choose a threshold or a penalty. Where readings change their
-# means only, ``likelihood="squared_error"`` has fewer parameters to pay for and is the better choice.
+# The boundaries are those of the machine, and nobody had to choose a threshold or a penalty. Where readings change
+# their means only, ``likelihood="squared_error"`` has fewer parameters to pay for and is the better choice.
