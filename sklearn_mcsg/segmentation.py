@@ -192,6 +192,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         ----------
         X : array-like of shape (n_samples, n_features), or groups
             The rows of the sequence in their order, or groups of vectors in order, such as the sentences of a text.
+            Groups of one vector each are rows, with their weights.
         y : None
             Ignored.
 
