@@ -20,6 +20,7 @@ import numpy as np
 from sklearn_mcsg import ModelComparisonSegmenter, make_text_embedding
 
 SEGMENTS, FEATURES, SEEDS = 6, 4, 10
+KINDS = ("means and variances", "means", "variances", "correlations")
 FOLDERS = ("3-11", "3-5", "6-8", "9-11")
 PUBLISHED = {"C99": (0.12, 0.12, 0.09, 0.09), "TextTiling": (0.54, 0.45, 0.52, 0.53)}
 HEADING = "## Documents"
@@ -107,9 +108,8 @@ def planted_methods():
     return found, known
 
 
-def planted_table(methods, seeds, numbers):
+def planted_table(methods, kinds, seeds, numbers):
     """Shares of boundaries found and, if asked for, errors of the number; the best shares are in bold."""
-    kinds = ("means and variances", "means", "variances", "correlations")
     results = {}
     for name, variants in methods.items():
         print(f"{name} ...", flush=True)
@@ -267,7 +267,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few and short sequences")
     options = parser.parse_args(arguments)
     path = options.to.with_suffix(".md")
-    seeds, count = (2, 2) if options.quick else (SEEDS, 20)
+    kinds, seeds, count = (KINDS[:1], 1, 2) if options.quick else (KINDS, SEEDS, 20)
     found, known = planted_methods()
     parts = [
         "# Segments",
@@ -277,8 +277,8 @@ def main(arguments=None):
         f"## Planted segments\n\n{seeds} sequences of {SEGMENTS} segments of 25 to 60 rows and {FEATURES} features, "
         "which differ in the means of features, their variances, both, or in their correlations. Share of boundaries "
         "found within two rows, and in brackets the mean error of the number of segments.",
-        planted_table(found, seeds, numbers=True),
-        "Number of segments known:\n\n" + planted_table(known, seeds, numbers=False),
+        planted_table(found, kinds, seeds, numbers=True),
+        "Number of segments known:\n\n" + planted_table(known, kinds, seeds, numbers=False),
     ]
     parts += [documents_section(options.data, count)] if options.data else previous_documents(path)
     size = (600, 3, 4) if options.quick else (10_000, 12, 40)

@@ -3,7 +3,8 @@
     rows --statistics--> Statistics, one group per row --Costs--> criterion of each segment --> best partitions
 
 The criterion of a partition is the sum over its segments, so the best one that ends with a row follows from the best
-ones that end before it. If the penalty never falls when rows are added, most starts can be pruned, as in PELT (Killick, Fearnhead and Eckley 2012).
+ones that end before it. If the penalty never falls when rows are added, most starts can be pruned, as in PELT
+(Killick, Fearnhead and Eckley 2012).
 """
 
 from __future__ import annotations
