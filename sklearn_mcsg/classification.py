@@ -410,10 +410,10 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
         strings = {isinstance(label, str) for label in labels.tolist()}
         if len(strings) > 1 or (fitted and strings != {isinstance(label, str) for label in self.classes_.tolist()}):
             raise ValueError("Labels must be all strings or all numbers, in every call: convert them first.")
+        check_classification_targets(labels)
         if len(labels) != len(groups):
             raise ValueError(f"y must hold one label per group: got {len(labels)} labels for {len(groups)} groups.")
         return groups, labels.astype(str) if strings == {True} else labels
