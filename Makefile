@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint bench bench-scale paper doc dist clean
+.PHONY: demo test test-oldest chromium lint bench bench-scale paper frames doc dist clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -56,6 +56,12 @@ paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
+
+# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says; tslearn and aeon are its peers
+frames: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
+	$(BIN)/python -m pip install --quiet tslearn aeon
+	$(BIN)/python benchmarks/frames.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
