@@ -104,7 +104,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     -----
     Models are additive. `fit` reads the vectors once, `partial_fit` adds groups and `remove` takes groups out, and in
     either case the result equals a single `fit`, up to rounding. Beside the references, what is kept does not depend on
-    the number of groups.
+    the number of groups, except with ``"tic"``: likelihoods other than ``"diag"`` then keep the vectors.
 
     Thresholds are prediction bounds, from the divergences of references from their own class without them.
     Probabilities are proportional to ``exp(-temperature * divergence)``; the temperature maximises the likelihood of
@@ -259,10 +259,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         if self.reject:
             _can_leave_out(self)
         groups, labels = self._check_labelled(X, y, fitted=False)
-        fixed = None
-        if classes is not None:
-            check_classification_targets(classes)
-            fixed = np.unique(classes)
+        fixed = None if classes is None else np.unique(_check_labels(classes, "classes", labels))
+        if fixed is not None:
             _check_known(labels, fixed, "classes")
         start = ModelComparisonSimilarity(**{name: getattr(self, name) for name in _SHARED}).learnt().comparison
         pooled = PooledClasses.of(start, groups, labels, self.prior_strength, self.n_references)
@@ -408,15 +406,10 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        strings = {isinstance(label, str) for label in labels.tolist()}
-        if len(strings) > 1 or (fitted and strings != {isinstance(label, str) for label in self.classes_.tolist()}):
-            raise ValueError("Labels must be all strings or all numbers, in every call: convert them first.")
-        check_classification_targets(labels)
+        labels = _check_labels(y, "y", self.classes_ if fitted else None)
         if len(labels) != len(groups):
             raise ValueError(f"y must hold one label per group: got {len(labels)} labels for {len(groups)} groups.")
-        return groups, labels.astype(str) if strings == {True} else labels
+        return groups, labels
 
     def _label_of_rejected(self, classes: np.ndarray) -> Any:
         """The label of rejected groups; raise if it is a class."""
@@ -440,6 +433,21 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         self._validate_params()
         check_is_fitted(self, "_pooled")
         self._pooled.check(self.n_features_in_)
+
+
+def _check_labels(values: Any, name: str, others: np.ndarray | None) -> np.ndarray:
+    """Labels as a 1-d array of strings or of numbers, as other labels are."""
+    labels = column_or_1d(values, warn=True)
+    assert_all_finite(labels, input_name=name)
+    strings = {isinstance(label, str) for label in labels.tolist()}
+    if len(strings) > 1 or (others is not None and strings != {others.dtype.kind == "U"}):
+        raise ValueError(
+            f"{name} must hold labels of one kind, strings or numbers, the same in every call: convert them first."
+        )
+    labels = labels.astype(str) if strings == {True} else labels
+    if labels.dtype.kind not in "biuU":
+        check_classification_targets(labels)
+    return labels
 
 
 def _check_known(labels: np.ndarray, known: np.ndarray, where: str) -> None:

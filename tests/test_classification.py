@@ -301,6 +301,13 @@ def test_classes_of_one_vector():
     assert model.predict_proba(X).shape == (3, 3)
 
 
+def test_many_small_classes():
+    """Neither many declared classes nor one group per class is taken for a regression."""
+    X, _ = some_classes(40)
+    model = ModelComparisonClassifier().partial_fit(X, np.arange(40), classes=np.arange(100))
+    assert np.mean(model.predict(X) == np.arange(40)) > 0.9
+
+
 def test_one_class():
     X, _ = some_classes(10)
     model = ModelComparisonClassifier(reject=True).fit(X, np.zeros(10, dtype=int))
@@ -311,7 +318,7 @@ def test_one_class():
 
 def test_classes_given_in_advance():
     X, y = some_classes(20, labels=("b", "a"))
-    model = ModelComparisonClassifier(reject=True).partial_fit(X, y, classes=["c", "b", "a"])
+    model = ModelComparisonClassifier(reject=True).partial_fit(X, y, classes=np.array(["c", "b", "a"], dtype=object))
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.class_count_.tolist() == [10, 10, 0]
     assert_array_equal(model.predict_proba(X)[:, 2], 0)
@@ -341,10 +348,12 @@ def test_bad_input_gets_a_sentence_and_changes_nothing():
         ModelComparisonClassifier().partial_fit(X, np.arange(20, 32), classes=np.arange(20))
     with pytest.raises(ValueError, match="one label per group: got 3 labels for 12 groups"):
         model.partial_fit(X, y[:3])
-    with pytest.raises(ValueError, match="all strings or all numbers, in every call"):
+    with pytest.raises(ValueError, match="y must hold labels of one kind, strings or numbers, the same in every call"):
         model.partial_fit(X, np.zeros(12, dtype=int))
-    with pytest.raises(ValueError, match="all strings or all numbers"):
+    with pytest.raises(ValueError, match="y must hold labels of one kind"):
         ModelComparisonClassifier().fit(X[:2], np.array(["a", 1], dtype=object))
+    with pytest.raises(ValueError, match="classes must hold labels of one kind"):
+        ModelComparisonClassifier().partial_fit(X, np.arange(12) % 3, classes=["0", "1", "2"])
     with pytest.raises(ValueError, match=r"The label 'x' of group 0 is not among the fitted classes"):
         model.remove(X[:1], ["x"])
     with pytest.raises(ValueError, match="5 groups with the label 'a' cannot be removed: only 4 were fitted"):
