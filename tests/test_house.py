@@ -27,8 +27,10 @@ DRAWING = """
     _fitted _estimator base
     baselines similarity
     embedded _landmarks embedding
-    pairs _search neighbors partitions duplicates _merging clustering communities _classes classification
-    text.tokens text.files text.tables text.spelling text.vectorizer text.recipes text.summaries text.indexes text
+    pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy _classes classification
+    text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
+    text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
+    text.search text.indexes text
     datasets
     report.layout report.content report.page report
     cli.terminal cli.corpus cli.shared cli.compare cli.search cli.cluster cli.dedupe cli.evaluate cli.options cli
