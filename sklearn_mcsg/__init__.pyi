@@ -12,6 +12,7 @@ from . import (
     engine,
     explanation,
     groups,
+    hierarchy,
     likelihoods,
     neighbors,
     pairs,
@@ -34,6 +35,7 @@ from .embedded import EmbeddedGroups
 from .embedding import GroupEmbedding
 from .explanation import Explanation, explain_texts
 from .groups import Groups
+from .hierarchy import ClusterTree
 from .likelihoods import (
     LIKELIHOODS,
     DiagonalGaussian,
@@ -68,6 +70,7 @@ __all__ = [
     "SIF",
     "TIC",
     "BayesFactor",
+    "ClusterTree",
     "ComparesGroups",
     "Criterion",
     "DiagonalGaussian",
@@ -112,6 +115,7 @@ __all__ = [
     "explanation",
     "find_duplicates",
     "groups",
+    "hierarchy",
     "likelihoods",
     "load_word_vectors",
     "make_text_embedding",

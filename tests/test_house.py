@@ -27,7 +27,7 @@ DRAWING = """
     _fitted _estimator base
     baselines similarity
     embedded _landmarks embedding
-    pairs _search neighbors partitions duplicates _merging clustering communities
+    pairs _search neighbors partitions duplicates _merging clustering communities hierarchy
     text.tokens text.files text.tables text.spelling text.vectorizer text.recipes text.summaries text.indexes text
     datasets
     report.layout report.content report.page report
