@@ -51,10 +51,12 @@ from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
-from .report import cluster_report
+from .report import cluster_report, write_report
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
+    TextClusters,
+    cluster_texts,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -95,6 +97,7 @@ __all__ = [
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
+    "TextClusters",
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
@@ -104,6 +107,7 @@ __all__ = [
     "choose_n_clusters",
     "cli",
     "cluster_report",
+    "cluster_texts",
     "clustering",
     "communities",
     "criteria",
@@ -132,4 +136,5 @@ __all__ = [
     "text",
     "update_index",
     "validate_groups",
+    "write_report",
 ]

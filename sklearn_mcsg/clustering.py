@@ -14,6 +14,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._dendrogram import tops_after
 from sklearn_mcsg._estimator import GroupsEstimator
 from sklearn_mcsg._merging import merge_all, prepare_clusters, similarities_along
 from sklearn_mcsg._sklearn import Interval, StrOptions
@@ -380,9 +381,5 @@ def _count_positive(similarities: np.ndarray) -> int:
 
 def _labels(children: np.ndarray, n_merged: int) -> np.ndarray:
     """The cluster of each group after some merges, numbered in order of first appearance."""
-    n_groups = len(children) + 1
-    root = np.arange(n_groups + n_merged)
-    for t in reversed(range(n_merged)):
-        root[children[t]] = root[n_groups + t]
-    _, first, labels = np.unique(root[:n_groups], return_index=True, return_inverse=True)
+    _, first, labels = np.unique(tops_after(children, n_merged), return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[labels]

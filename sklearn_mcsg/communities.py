@@ -9,6 +9,7 @@ else is close to linear in the number of groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,14 +17,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import candidates
 from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg._dendrogram import merges_before, tops_after
 from sklearn_mcsg._sklearn import HasMethods, Interval
 from sklearn_mcsg.candidates import CandidateIndex, PointSpace
 from sklearn_mcsg.embedding import GroupEmbedding
@@ -35,6 +39,7 @@ __all__ = ["GroupClustering"]
 
 _EXACT_UP_TO = 50_000  # points whose neighbours are found by comparing all pairs
 _INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
+_ALTERNATIVES = (0.5, 2)  # times the resolution
 _CANDIDATES = 4  # for each neighbour, above
 _BATCH_BYTES = 2**25  # of candidates at a time
 
@@ -43,7 +48,9 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
     """Cluster groups of vectors in their embedding, from a few to millions.
 
     Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
-    there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there.
+    there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there, once
+    from the cut into that many clusters and once from the first cut with that many clusters of at least half the mean
+    size; the clusters with the smaller sum of squares are kept.
 
     Parameters
     ----------
@@ -75,6 +82,8 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         Mean direction of each cluster.
     distances_ : ndarray of shape (n_groups,)
         Distance of each group to the centre of its cluster: one minus the cosine.
+    alternatives_ : dict
+        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
     embedding_ : estimator
         The fitted embedding.
 
@@ -161,18 +170,24 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         if self.n_clusters is not None and self.n_clusters > len(points):
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(points)} groups.")
         random_state = check_random_state(self.random_state)
+        alternatives: dict[float, int] = {}
         if self.n_clusters is not None:
             labels = self._partition(points, random_state)
         else:
-            labels = find_communities(
+            labels, *others = find_communities(
                 points,
                 n_neighbors=self.n_neighbors,
-                resolution=self.resolution,
+                resolutions=[factor * self.resolution for factor in (1, *_ALTERNATIVES)],
                 random_state=random_state,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
             )
+            alternatives = {
+                float(factor * self.resolution): len(np.unique(other))
+                for factor, other in zip(_ALTERNATIVES, others, strict=True)
+            }
         self.embedding_ = embedding
+        self.alternatives_ = alternatives
         self.labels_ = _largest_first(labels)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.cluster_centers_ = _mean_directions(points, self.labels_, self.n_clusters_)
@@ -180,13 +195,12 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         return self
 
     def _partition(self, points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-        """Clusters of k-means, started from the clusters of average linkage of a sample."""
+        """Clusters of k-means, started from average linkage of a sample."""
         k, sample = int(self.n_clusters or 1), points
         if len(points) > max(self.sample_size, k):
             sample = points[np.sort(random_state.permutation(len(points))[: max(self.sample_size, k)])]
-        linked = AgglomerativeClustering(k, metric="cosine", linkage="average").fit_predict(sample)
-        centres = _mean_directions(sample, linked, k)
-        return KMeans(k, init=centres, n_init=1, verbose=0).fit_predict(points)
+        found = [KMeans(k, init=centres, n_init=1).fit(points) for centres in _starts(sample, k)]
+        return min(found, key=lambda means: means.inertia_).labels_
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the cluster with the nearest centre for each group.
@@ -232,11 +246,11 @@ def find_communities(
     points: np.ndarray,
     *,
     n_neighbors: int = 15,
-    resolution: float = 1.0,
+    resolutions: Sequence[float] = (1.0,),
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> np.ndarray:
+) -> list[np.ndarray]:
     """Communities in the graph of nearest neighbours of points at unit length.
 
     Two points are joined if either is among the nearest of the other; the weight of the edge is their cosine.
@@ -247,7 +261,7 @@ def find_communities(
         Points at unit length.
     n_neighbors : int, default=15
         Number of neighbours.
-    resolution : float, default=1.0
+    resolutions : sequence of float, default=(1.0,)
         Larger values find more communities.
     random_state : int, RandomState instance or None, default=None
         Determines the order in which communities grow.
@@ -258,25 +272,25 @@ def find_communities(
 
     Returns
     -------
-    labels : ndarray of shape (n_points,)
+    labels : list of ndarrays of shape (n_points,)
+        The communities at each resolution.
     """
     if find_spec("sknetwork") is None:
         raise ImportError('Communities need scikit-network: pip install "sklearn-mcsg[text]", or set n_clusters.')
     graph = neighbour_graph(points, n_neighbors, n_jobs, verbose)
     if not graph.nnz:
-        return np.zeros(len(points), dtype=int)
-    random_state = check_random_state(random_state)
-    if len(points) <= _INTERRUPTED_UP_TO:
-        return _louvain(graph, resolution, random_state)
-    # another process, because compiled code that runs for a minute would not let Ctrl-C through
-    (labels,) = Parallel(n_jobs=2, backend="loky")([delayed(_louvain)(graph, resolution, random_state)])
-    return labels
+        return [np.zeros(len(points), dtype=int) for _ in resolutions]
+    seeds = check_random_state(random_state).randint(2**31, size=len(resolutions)).tolist()
+    tasks = [delayed(_louvain)(graph, *task) for task in zip(resolutions, seeds, strict=True)]
+    # many points in other processes, because compiled code that runs for a minute would not let Ctrl-C through
+    backend: dict[str, Any] = {} if len(points) <= _INTERRUPTED_UP_TO else {"n_jobs": 2, "backend": "loky"}
+    return list(Parallel(**backend)(tasks))
 
 
-def _louvain(graph: sparse.csr_matrix, resolution: float, random_state: Any) -> np.ndarray:
+def _louvain(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
     from sknetwork.clustering import Louvain
 
-    return Louvain(resolution, shuffle_nodes=True, random_state=random_state).fit_predict(graph).astype(int)
+    return Louvain(resolution, shuffle_nodes=True, random_state=seed).fit_predict(graph).astype(int)
 
 
 def neighbour_graph(points: np.ndarray, n_neighbors: int, n_jobs: int | None, verbose: int) -> sparse.csr_matrix:
@@ -313,6 +327,21 @@ def _approximate_neighbours(
             neighbours[batch] = np.take_along_axis(found, best, axis=1)
             advance(len(rows))
     return cosines, neighbours
+
+
+def _starts(points: np.ndarray, k: int) -> Iterator[np.ndarray]:
+    """Centres of k clusters by average linkage, and of its k largest in the first cut that has k of half the mean size.
+
+    A cut into k clusters may have most points in one of them and a few outliers in the others.
+    """
+    if len(points) == 1:
+        yield points
+        return
+    children = linkage(pdist(points, "sqeuclidean"), "average")[:, :2].astype(int)
+    balanced = merges_before(children, k, len(points) / (2 * k))
+    for n_merges in {len(points) - k, balanced} - {None}:
+        labels = _largest_first(tops_after(children, n_merges))
+        yield _mean_directions(points, labels, k)
 
 
 def _largest_first(labels: np.ndarray) -> np.ndarray:

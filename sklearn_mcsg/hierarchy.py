@@ -17,6 +17,7 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
 
 from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._dendrogram import tops_after
 
 __all__ = ["ClusterTree"]
 
@@ -135,7 +136,7 @@ class ClusterTree:
         nodes = self.nodes(n_clusters)
         rank = np.empty(2 * self.n_leaves, np.intp)
         rank[nodes] = np.arange(n_clusters)
-        return rank[self._above_leaves(n_clusters)][self.leaf_of]
+        return rank[tops_after(self.children, self.n_leaves - n_clusters)][self.leaf_of]
 
     def nodes(self, n_clusters: int) -> np.ndarray:
         """The nodes of the clusters of a cut.
@@ -153,17 +154,10 @@ class ClusterTree:
         if not 1 <= n_clusters <= self.n_leaves:
             most = f"{self.n_leaves}, the number of leaves"
             raise ValueError(f"n_clusters must be between 1 and {most}, got {n_clusters}.")
-        top = self._above_leaves(n_clusters)
+        top = tops_after(self.children, self.n_leaves - n_clusters)
         sizes = np.bincount(top[self.leaf_of], minlength=2 * self.n_leaves)
         nodes, leaves = np.unique(top, return_index=True)
         return nodes[np.lexsort([leaves, -sizes[nodes]])]
-
-    def _above_leaves(self, n_clusters: int) -> np.ndarray:
-        """The node of a cut that each leaf is part of."""
-        top = np.arange(2 * self.n_leaves - 1)
-        for t in range(self.n_leaves - n_clusters - 1, -1, -1):
-            top[self.children[t]] = top[self.n_leaves + t]
-        return top[: self.n_leaves]
 
 
 def _check_partition(points: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -196,11 +190,8 @@ def _divided(points: np.ndarray, n_leaves: int, rng: np.random.RandomState) -> n
     if n_leaves == 1:
         return np.zeros(n, np.intp)
     some = np.sort(rng.choice(n, max(_SAMPLE, n_leaves), replace=False)) if n > max(_SAMPLE, n_leaves) else np.arange(n)
-    merges = linkage(points[some], "ward")[: len(some) - n_leaves, :2].astype(np.intp)
-    top = np.arange(2 * len(some))
-    for t in range(len(merges) - 1, -1, -1):
-        top[merges[t]] = top[len(some) + t]
-    leaves = np.unique(top[: len(some)], return_inverse=True)[1]
+    children = linkage(points[some], "ward")[:, :2].astype(np.intp)
+    leaves = np.unique(tops_after(children, len(some) - n_leaves), return_inverse=True)[1]
     if len(some) == n:
         return leaves
     centres = _centres(points[some], leaves, n_leaves)[0].astype(points.dtype)

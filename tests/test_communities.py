@@ -54,6 +54,17 @@ def test_resolution_divides_further():
     assert numbers[0] <= 3 <= numbers[1] < numbers[2]
 
 
+def test_alternatives_are_other_resolutions():
+    X, _ = planted(400, k=3)
+    clustering = GroupClustering(random_state=0).fit(X)
+    half, one, double = (GroupClustering(resolution=r, random_state=0).fit(X).n_clusters_ for r in (0.5, 1, 2))
+    assert one == clustering.n_clusters_
+    assert set(clustering.alternatives_) == {0.5, 2.0}
+    assert abs(clustering.alternatives_[0.5] - half) <= 1, "with another seed"
+    assert abs(clustering.alternatives_[2.0] - double) <= 2
+    assert GroupClustering(3).fit(X).alternatives_ == {}
+
+
 def test_graph_is_symmetric_and_joins_the_nearest():
     points = normalize(np.random.default_rng(0).normal(size=(60, 5)))
     graph = neighbour_graph(points, 4, None, 0)
@@ -107,7 +118,9 @@ def test_few_and_equal_groups():
     assert GroupClustering(random_state=0).fit(X).n_clusters_ in (1, 2)
     equal = GroupClustering(random_state=0).fit([np.eye(3)] * 5)
     assert_array_equal(equal.labels_, 0)
-    assert find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), random_state=0).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    (labels,) = find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), random_state=0)
+    assert labels.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    assert_array_equal(find_communities(np.eye(3), resolutions=[1, 2], random_state=0), np.zeros((2, 3)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
@@ -140,6 +153,6 @@ def test_scikit_learn_checks(estimator, check):
 def test_communities_of_many_points_come_from_another_process(monkeypatch):
     points = np.random.default_rng(0).normal(size=(300, 5))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
-    expected = communities.find_communities(points, random_state=0)
+    expected = find_communities(points, resolutions=[1, 2], random_state=0)
     monkeypatch.setattr(communities, "_INTERRUPTED_UP_TO", 0)
-    assert_array_equal(communities.find_communities(points, random_state=0), expected)
+    assert_array_equal(find_communities(points, resolutions=[1, 2], random_state=0), expected)

@@ -27,10 +27,11 @@ DRAWING = """
     _fitted _estimator base
     baselines similarity
     embedded _landmarks embedding
-    pairs _search neighbors partitions duplicates _merging clustering communities hierarchy
-    text.tokens text.files text.tables text.spelling text.vectorizer text.recipes text.summaries text.indexes text
+    pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
+    text.tokens text.files text.tables text.spelling text.vectorizer text.recipes text.terms text.summaries
+    text.clusters text.indexes text
     datasets
-    report.layout report.content report.page report
+    report.packing report.layout report.vocabulary report.content report.page report
     cli.terminal cli.corpus cli.shared cli.compare cli.search cli.cluster cli.dedupe cli.evaluate cli.options cli
     __main__
 """

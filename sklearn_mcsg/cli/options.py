@@ -60,6 +60,7 @@ def _add_compare(commands: Any) -> None:
         "--corpus", help="file of reference texts of the same kind (default: 360 short texts on 12 topics)"
     )
     _add_column(command)
+    _add_models(command)
     _add_common(command)
 
 
@@ -76,6 +77,7 @@ def _add_search(commands: Any) -> None:
     command.add_argument(
         "--index", metavar="FOLDER", help="save the index in a folder and reuse it; new texts of the corpus are added"
     )
+    _add_models(command)
     _add_common(command)
 
 
@@ -92,6 +94,7 @@ def _add_cluster(commands: Any) -> None:
         help="a number, silhouette (default) or evidence (finds too few clusters in small corpora)",
     )
     command.add_argument("--report", metavar="FILE", help="write an HTML page with a map, the tree and explanations")
+    _add_models(command)
     _add_common(command)
 
 
@@ -110,6 +113,7 @@ def _add_dedupe(commands: Any) -> None:
         "--level", type=_level, help="accepted rate of false duplicates, in place of --threshold: try 1e-6"
     )
     command.add_argument("--unique", action="store_true", help="print the corpus without duplicates")
+    _add_models(command)
     _add_common(command)
 
 
@@ -126,7 +130,8 @@ def _add_evaluate(commands: Any) -> None:
     ):
         listed = _listed(registry, default)
         command.add_argument(f"--{name}", nargs="+", choices=registry, default=default, metavar="NAME", help=listed)
-    _add_common(command, several=True)
+    _add_models(command, several=True)
+    _add_common(command)
 
 
 def _add_corpus(command: argparse.ArgumentParser) -> None:
@@ -144,25 +149,28 @@ def _add_column(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_common(command: argparse.ArgumentParser, several: bool = False) -> None:
-    vectors = ", ".join(INSTALLED)
-    command.add_argument(
-        "--vectors", default=next(iter(INSTALLED)), help=f"a file of word vectors, or {vectors} (default)"
-    )
-    for name, registry, what in (
-        ("likelihood", LIKELIHOODS, "model of a text"),
-        ("criterion", CRITERIA, "information criterion"),
-    ):
+def _add_models(command: argparse.ArgumentParser, several: bool = False, criterion: bool = True) -> None:
+    """Options of the model of a text and, for exact comparisons, of the criterion."""
+    named: list[tuple[str, Any, str]] = [("likelihood", LIKELIHOODS, "model of a text")]
+    named += [("criterion", CRITERIA, "information criterion")] if criterion else []
+    for name, registry, what in named:
         first = next(iter(registry))
         more: dict[str, Any] = {"nargs": "+", "default": [first]} if several else {"default": first}
         listed = f"{what}: {_listed(registry, [first])}"
         command.add_argument(f"--{name}", choices=registry, metavar="NAME", help=listed, **more)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    vectors = ", ".join(INSTALLED)
+    command.add_argument(
+        "--vectors", default=next(iter(INSTALLED)), help=f"a file of word vectors, or {vectors} (default)"
+    )
     command.add_argument(
         "--weighting",
         choices=["sif,norm", "sif", "norm", "none"],
-        default="sif,norm",
         metavar="NAME",
-        help="weights of words: sif,norm (default: by rarity and by vector length), sif, norm, none",
+        help="weights of words: by rarity (sif), by vector length (norm), sif,norm or none (default: sif,norm for word "
+        "vectors, norm for static models)",
     )
     command.add_argument(
         "--format", choices=["table", "json", "csv"], default="table", metavar="NAME", help="table (default), json, csv"

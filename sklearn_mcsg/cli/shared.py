@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli.corpus import Corpus, read_corpus
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.text import EmbeddingVectorizer, make_text_similarity
+from sklearn_mcsg.text import EmbeddingVectorizer, make_text_embedding, make_text_similarity
 from sklearn_mcsg.text.spelling import share_of_unknown_words
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
@@ -31,13 +31,24 @@ class KnownTexts:
 
 
 def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
-    """The unfitted pipeline for the options."""
-    weighting = None if options.weighting == "none" else tuple(options.weighting.split(","))
-    settings = {"vectors": options.vectors, "weighting": weighting, "random_state": 0}
-    settings |= {"n_jobs": options.jobs, "verbose": not options.quiet}
+    """The unfitted pipeline that compares texts exactly."""
+    settings = _settings(options)
     if isinstance(options.likelihood, str):
         settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
     return make_text_similarity(**{**settings, **params})
+
+
+def make_embedding(options: argparse.Namespace, **params: Any) -> Pipeline:
+    """The unfitted pipeline that makes texts points."""
+    return make_text_embedding(**{**_settings(options), "likelihood": options.likelihood, **params})
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Parameters that both pipelines have."""
+    settings = {"vectors": options.vectors, "random_state": 0, "n_jobs": options.jobs, "verbose": not options.quiet}
+    if options.weighting is not None:  # otherwise the recipe for this kind of vectors decides
+        settings["weighting"] = None if options.weighting == "none" else tuple(options.weighting.split(","))
+    return settings
 
 
 def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:

@@ -2,10 +2,11 @@
 
     text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
 
-`files` reads published word vectors, `recipes` builds the pipelines for texts, `summaries` describes clusters of
-texts, and `indexes` keeps saved indexes of texts up to date.
+`files` reads published word vectors and `recipes` builds the pipelines for texts. `clusters` finds clusters of texts,
+which `terms` and `summaries` describe, and `indexes` keeps saved indexes of texts up to date.
 """
 
+from sklearn_mcsg.text.clusters import TextClusters, cluster_texts
 from sklearn_mcsg.text.files import load_word_vectors
 from sklearn_mcsg.text.indexes import update_index
 from sklearn_mcsg.text.recipes import make_text_embedding, make_text_similarity
@@ -16,6 +17,8 @@ from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
 __all__ = [
     "ClusterSummary",
     "EmbeddingVectorizer",
+    "TextClusters",
+    "cluster_texts",
     "load_word_vectors",
     "make_text_embedding",
     "make_text_similarity",

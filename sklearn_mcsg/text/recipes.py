@@ -17,8 +17,9 @@ __all__ = ["make_text_embedding", "make_text_similarity"]
 def make_text_similarity(**params: Any) -> Pipeline:
     """Build the pipeline recommended for texts: weighted word vectors, and `centered` similarity.
 
-    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity` with
-    ``prior_strength=0.5`` and ``output="centered"``.
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer` with the weights that `make_text_embedding` has for the kind
+    of `vectors`, and ``similarity``, a `ModelComparisonSimilarity` with ``prior_strength=0.5`` and
+    ``output="centered"``.
 
     Parameters
     ----------
@@ -40,8 +41,9 @@ def make_text_similarity(**params: Any) -> Pipeline:
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
+    vectorizer = EmbeddingVectorizer(weighting="norm" if _are_averaged(params) else ("sif", "norm"))
     similarity = ModelComparisonSimilarity(prior_strength=0.5, output="centered")
-    return _with_params(Pipeline([("vectorizer", EmbeddingVectorizer()), ("similarity", similarity)]), params)
+    return _with_params(Pipeline([("vectorizer", vectorizer), ("similarity", similarity)]), params)
 
 
 def make_text_embedding(**params: Any) -> Pipeline:
@@ -77,12 +79,16 @@ def make_text_embedding(**params: Any) -> Pipeline:
            [-0.5, -0.5,  1. ,  0. ],
            [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
     """
-    vectors = params.get("vectors", params.get("vectorizer__vectors", EmbeddingVectorizer().vectors))
-    averaged = is_static_model(vectors)
+    averaged = _are_averaged(params)
     vectorizer = EmbeddingVectorizer(weighting="norm" if averaged else ("sif", "norm"))
     recipe: Any = {"whiten": 0.125, "spread": 0.5} if averaged else {"whiten": 0.5, "spread": 1.0}
     embedding = GroupEmbedding(prior_strength=0.5, normalize=True, **recipe)
     return _with_params(Pipeline([("vectorizer", vectorizer), ("embedding", embedding)]), params)
+
+
+def _are_averaged(params: dict[str, Any]) -> bool:
+    """Whether the vectors were trained to be averaged, as those of a static model are."""
+    return is_static_model(params.get("vectors", params.get("vectorizer__vectors", EmbeddingVectorizer().vectors)))
 
 
 def _with_params(pipeline: Pipeline, params: dict[str, Any]) -> Pipeline:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import log
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_mcsg._estimator import similarity_of
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.text.terms import Terms
 
 __all__ = ["ClusterSummary", "summarize_clusters"]
 
@@ -31,7 +30,7 @@ class ClusterSummary:
     members : ndarray of shape (n_members,)
         Indices of its texts, the most typical first: those with the smallest mean distance to the others.
     words : list of str
-        Words that are more frequent in it than elsewhere, the most distinctive first.
+        Words and pairs of words that distinguish it from the other clusters, the most distinctive first.
     """
 
     label: int
@@ -54,7 +53,7 @@ def summarize_clusters(
     labels : array-like of shape (n_texts,)
         The cluster of each text.
     n_words : int, default=6
-        Number of words for each cluster.
+        Number of words or pairs of words for each cluster.
     groups : Groups, default=None
         ``pipeline[:-1].transform(texts)``, if it is available and the pipeline was fitted to these texts. It saves
         computing them again.
@@ -66,8 +65,9 @@ def summarize_clusters(
 
     Notes
     -----
-    A word counts once per text. Its score in a cluster is its weight times ``f log(f / g)**2``, where f is the share of
-    the cluster's texts that contain it and g the share of all texts, smoothed by one text.
+    Words and frequent pairs of words are scored by class-based TF-IDF. A term counts once per text. Its score is the
+    weight that the vectorizer gives to the word, which is small for stop words, times the share of the cluster's texts
+    that have it, times ``log(1 + s / m)``, where m texts of all have it and s is the mean size of a cluster.
 
     A text is typical if its mean distance to the other texts of its cluster is small. The mean is taken over at most a
     thousand of them, so that memory does not grow with the square of the cluster size.
@@ -90,24 +90,12 @@ def summarize_clusters(
     similarity = similarity_of(pipeline[-1], groups)
     known = known or similarity is not pipeline[-1]
     compare = similarity.compare_fitted if known else partial(_compare_groups, similarity, groups)
-    every: Any = groups.labels
-    if every is None:
-        raise TypeError("summarize_clusters needs groups with labels, as EmbeddingVectorizer makes them.")
-    words = groups.split(every)
-    weights = dict(zip(every, groups.row_weights.tolist(), strict=True))
-    present = [{word for word in text if any(map(str.isalpha, word))} for text in words]
-    everywhere = Counter(word for text in present for word in text)
+    names, labels = np.unique(labels, return_inverse=True)
+    words = label_clusters(Terms.of(texts, pipeline[0]), labels, n_words)
     summaries = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        here = Counter(word for i in members for word in present[i])
-        score = {
-            word: weights[word] * _distinctiveness(n / len(members), (everywhere[word] + 1) / (len(texts) + 1))
-            for word, n in here.items()
-        }
-        best = sorted(score, key=lambda word: (-score[word], word))[:n_words]
-        ordered = _typical_first(members, compare, similarity.higher_is_nearer)
-        summaries.append(ClusterSummary(int(label), ordered, best))
+    for label, best in enumerate(words):
+        ordered = _typical_first(np.flatnonzero(labels == label), compare, similarity.higher_is_nearer)
+        summaries.append(ClusterSummary(int(names[label]), ordered, best))
     return sorted(summaries, key=lambda summary: (-len(summary.members), summary.label))
 
 
@@ -128,5 +116,8 @@ def _typical_first(members: np.ndarray, compare: Callable, higher_is_nearer: boo
     return members[np.argsort(-means if higher_is_nearer else means, kind="stable")]
 
 
-def _distinctiveness(here: float, everywhere: float) -> float:
-    return here * max(log(here / everywhere), 0) ** 2
+def label_clusters(terms: Terms, labels: np.ndarray, n_words: int) -> list[list[str]]:
+    """The words and pairs of words that distinguish each cluster, 0, 1 and so on."""
+    sizes = np.bincount(labels)
+    counts = terms.counts(labels, len(sizes))
+    return [terms.best(row, int(size), sizes.mean(), n_words) for row, size in zip(counts, sizes, strict=True)]

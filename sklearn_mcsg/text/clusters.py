@@ -1,0 +1,171 @@
+"""Clusters of texts: found in the embedding, and described by words, typical texts and outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_consistent_length
+
+from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._cosine import unit_length
+from sklearn_mcsg.communities import GroupClustering
+from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.hierarchy import ClusterTree
+from sklearn_mcsg.text.recipes import make_text_embedding
+from sklearn_mcsg.text.summaries import ClusterSummary, label_clusters
+from sklearn_mcsg.text.terms import Terms
+
+__all__ = ["TextClusters", "cluster_texts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextClusters:
+    """Texts and their clusters.
+
+    Attributes
+    ----------
+    texts : list of str of length n_texts
+        The texts.
+    labels : ndarray of shape (n_texts,)
+        The cluster of each text. The largest cluster is 0.
+    summaries : list of ClusterSummary
+        Label, words and texts of each cluster, in the order of the labels. The texts nearest to its centre come first.
+    distances : ndarray of shape (n_texts,)
+        Distance of each text to the centre of its cluster: one minus the cosine.
+    points : ndarray of shape (n_texts, n_components)
+        Embeddings of the texts, at unit length.
+    groups : Groups
+        The words of the texts as vectors.
+    terms : Terms
+        The words and pairs of words that clusters are described by.
+    pipeline : Pipeline
+        The fitted vectorizer and embedding.
+    clustering : GroupClustering
+        The fitted clustering of the groups.
+    """
+
+    texts: list[str]
+    labels: np.ndarray
+    summaries: list[ClusterSummary]
+    distances: np.ndarray
+    points: np.ndarray
+    groups: Groups
+    terms: Terms
+    pipeline: Pipeline
+    clustering: GroupClustering
+
+    @cached_property
+    def tree(self) -> ClusterTree:
+        """The clusters, divided further and merged further, down to at most 200 and up to one."""
+        return ClusterTree.around(self.points, self.labels, random_state=0)
+
+    @property
+    def outliers(self) -> np.ndarray:
+        """Indices of all texts, those farthest from the centre of their cluster first."""
+        return np.argsort(-self.distances, kind="stable")
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+    def __repr__(self) -> str:
+        lines = (f"{len(s.members):6}  {', '.join(s.words)}" for s in self.summaries)
+        return "\n".join([f"TextClusters of {len(self.texts)} texts, {len(self)} clusters", *lines])
+
+
+def cluster_texts(
+    texts: Sequence[str],
+    n_clusters: int | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    resolution: float = 1.0,
+    n_words: int = 6,
+    groups: Groups | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> TextClusters:
+    """Cluster texts and describe the clusters.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts.
+    n_clusters : int, default=None
+        Number of clusters; ``None`` finds communities of similar texts, and their number.
+    pipeline : Pipeline, default=None
+        An `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
+    resolution : float, default=1.0
+        Larger values find more and smaller communities.
+    n_words : int, default=6
+        Number of words or pairs of words that describe a cluster.
+    groups : Groups, default=None
+        The output of the pipeline's fitted vectorizer for these texts, if it is available. It saves looking the words up
+        again.
+    random_state : int, RandomState instance or None, default=0
+        As in `GroupClustering`.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    clusters : TextClusters
+
+    See Also
+    --------
+    GroupClustering : The clustering, for groups of any vectors.
+    cluster_report : The clusters as an HTML page.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import cluster_texts
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> clusters = cluster_texts(load_short_texts().data)
+    >>> len(clusters)
+    11
+    >>> music = clusters.summaries[5]
+    >>> music.words
+    ['song', 'piano', 'guitar', 'chords', 'band', 'music']
+    >>> clusters.texts[music.members[0]]
+    'Her new album is all piano and whispered vocals, with one noisy guitar song at the end.'
+    """
+    check_positive_integer(n_words, "n_words")
+    texts = list(texts)
+    pipeline = make_text_embedding() if pipeline is None else pipeline
+    vectorizer, embedding = _steps(pipeline)
+    if groups is None:
+        vectorizer = clone(vectorizer)
+        groups = vectorizer.fit_transform(texts)
+    check_consistent_length(texts, groups)
+    if len(texts) < 2:
+        raise ValueError("There is only one text: clusters need two or more.")
+    clustering = GroupClustering(
+        n_clusters,
+        embedding=embedding,
+        resolution=resolution,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    ).fit(groups)
+    labels, distances, terms = clustering.labels_, clustering.distances_, Terms.of(texts, vectorizer)
+    order = np.lexsort([distances, labels])
+    members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    words = label_clusters(terms, labels, n_words)
+    summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
+    points = unit_length(clustering.embedding_.transform(groups))
+    fitted = Pipeline([("vectorizer", vectorizer), ("embedding", clustering.embedding_)])
+    return TextClusters(texts, labels, summaries, distances, points, groups, terms, fitted, clustering)
+
+
+def _steps(pipeline: Any) -> tuple[Any, GroupEmbedding]:
+    if not isinstance(pipeline, Pipeline) or len(pipeline) != 2 or not isinstance(pipeline[-1], GroupEmbedding):
+        raise TypeError("cluster_texts needs a pipeline such as make_text_embedding builds, which ends in a GroupEmbedding.")
+    return pipeline[0], pipeline[1]
