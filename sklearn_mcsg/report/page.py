@@ -32,7 +32,7 @@ from sklearn_mcsg.text.spelling import share_of_unknown_words
 __all__ = ["cluster_report", "write_report"]
 
 MOST_TEXTS = 20_000
-_SCRIPTS = "data", "map", "tree", "clusters", "pair", "page"
+_SCRIPTS = "data", "tree", "map", "clusters", "pair", "page"
 
 
 def cluster_report(
