@@ -29,10 +29,10 @@ const fillList = (list, more, some) => {
 
 // Cards --------------------------------------------------------------------------------------------------------------
 
-const bar = ({ name, here, everywhere }) => {
+const bar = ({ name, here, everywhere }, longest) => {
   const fill = html("span", { class: "fill" }), mark = html("span", { class: "mark" });
-  fill.style.width = `${100 * here}%`;
-  mark.style.insetInlineStart = `${100 * everywhere}%`;
+  fill.style.width = `${(100 * here) / longest}%`;
+  mark.style.insetInlineStart = `${Math.min(100, (100 * everywhere) / longest)}%`;
   return html("li", { title: `${percent(here)} of this cluster's texts, ${percent(everywhere)} of all` },
     html("span", { class: "name", dir: "auto" }, name), html("span", { class: "track", "aria-hidden": "true" }, fill, mark),
     html("span", { class: "share" }, percent(here)), html("span", { class: "unseen" }, `of the cluster, ${percent(everywhere)} of all texts`));
@@ -47,19 +47,20 @@ const everyText = (c, size) => {
   });
   return details;
 };
-const card = c => {
+const card = (c, longest) => {
   const node = cut.nodes[c], size = nodes.size[node];
   return html("article",
     { class: `card ${colourOf(node)}`, "data-cluster": c, mouseenter: () => light(c), mouseleave: () => light(-1) },
     html("span", { class: "size" }, count(size, "text")),
     html("h3", {}, swatch(nodes.slot[node]), named(node)),
-    html("ul", { class: "bars" }, ...wordsOf(node).slice(0, BARS).map(bar)),
+    html("ul", { class: "bars" }, ...wordsOf(node).slice(0, BARS).map(word => bar(word, longest))),
     html("ul", { class: "members" }, ...listed(cut.typical[c])),
     ...(size > cut.typical[c].length ? [everyText(c, size)] : []));
 };
 const drawClusters = () => {
   const shown = state.allCards ? state.k : Math.min(state.k, CARDS);
-  $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c)));
+  const longest = Math.max(.01, ...cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here)));
+  $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c, longest)));
   $("more").hidden = shown === state.k;
   $("more").textContent = `Show ${count(state.k - shown, "smaller cluster")}`;
 };

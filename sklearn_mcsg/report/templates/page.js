@@ -70,7 +70,7 @@ const copyLink = async () => {
 // Start --------------------------------------------------------------------------------------------------------------
 
 const listenToControls = () => {
-  $("number").addEventListener("input", event => setNumber(Number(event.target.value)));
+  $("number").addEventListener("input", event => setNumber(stops[Number(event.target.value)]));
   $("fewer").addEventListener("click", () => setNumber(state.k - 1));
   $("more-clusters").addEventListener("click", () => setNumber(state.k + 1));
   $("given").addEventListener("click", () => setNumber(data.tree.given));

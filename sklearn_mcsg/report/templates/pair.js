@@ -1,6 +1,6 @@
 // Two texts: their cosine, how rare it is among random pairs, the pairs of words it is made of, and neighbours.
 
-const NEIGHBOURS = 8, HEAT = 14, BINS = 56, TOO_LONG = -1, TOO_RARE = -2;
+const NEIGHBOURS = 8, HEAT = 12, SMALL = .05, BINS = 56, TOO_LONG = -1, TOO_RARE = -2;
 
 // The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word.
 const partsOf = i => {
@@ -117,12 +117,10 @@ const drawText = (letter, i, content) => {
 
 // The heat map -------------------------------------------------------------------------------------------------------
 
-// At most so many words of each side, those with the largest contributions in order; the others are added up.
+// The words of each side with the largest contributions, in the order of the text; small ones are added up.
 const condensed = ({ rows, columns, matrix }) => {
-  const keep = (names, sizes) => {
-    if (names.length <= HEAT) return names.map((_, i) => i);
-    return largest(sizes, HEAT - 1).sort((p, q) => p - q);
-  };
+  const most = Math.max(...matrix.flat().map(Math.abs));
+  const keep = (names, sizes) => largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
   const size = value => value.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
   const left = keep(rows, matrix.map(size)), right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
   const place = (chosen, length) => Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));

@@ -110,25 +110,34 @@ const ofText = i => {
     ...data.columns.map(column => html("span", { class: "value-of" }, `${column.name}: ${valueIn(column, i)}`)));
 };
 
-// The evidence, drawn above the slider on the same axis --------------------------------------------------------------
+// The slider and, above it on the same axis, the evidence ------------------------------------------------------------
+
+// Numbers of clusters at which the slider stops: every one up to fifty, then 3 % more each time.
+const stops = [1];
+while (stops.at(-1) < nLeaves) stops.push(Math.min(nLeaves, Math.max(stops.at(-1) + 1, Math.round(1.03 * stops.at(-1)))));
+// The place of any number of clusters among the stops, which need not be whole.
+const placeOfNumber = k => {
+  const next = stops.findIndex(stop => stop >= k);
+  return next && next - (stops[next] - k) / (stops[next] - stops[next - 1]);
+};
 
 const drawEvidence = () => {
   const box = $("evidence"), room = box.clientWidth, height = 54;
   if (nLeaves < 3 || !room) return box.replaceChildren();
   const most = Math.max(...excess) || 1;
-  const xOf = k => 9 + ((room - 18) * (k - 1)) / (nLeaves - 1), yOf = e => height - 6 - (height - 14) * Math.sqrt(e / most);
-  const at = k => `${xOf(k).toFixed(1)} ${yOf(excess[k - 1]).toFixed(1)}`;
+  const x = k => 9 + ((room - 18) * placeOfNumber(k)) / (stops.length - 1), y = e => height - 6 - (height - 14) * Math.sqrt(e / most);
+  const at = k => `${x(k).toFixed(1)} ${y(excess[k - 1]).toFixed(1)}`;
   const { best } = data.tree, { k } = state;
   box.replaceChildren(picture(room, height,
     svg("path", { class: "curve", d: `M${excess.map((_, i) => at(i + 1)).join("L")}` }),
-    svg("circle", { class: "dot open", cx: xOf(best), cy: yOf(excess[best - 1]), r: 4 }),
+    svg("circle", { class: "dot open", cx: x(best), cy: y(excess[best - 1]), r: 4 }),
     svg("path", { class: "drop", d: `M${at(k)}V${height}` }),
-    svg("circle", { class: "dot", cx: xOf(k), cy: yOf(excess[k - 1]), r: 5 })));
+    svg("circle", { class: "dot", cx: x(k), cy: y(excess[k - 1]), r: 5 })));
 };
 const drawSlider = () => {
   const { given, best } = data.tree, { k } = state, input = $("number"), above = excess[k - 1] - excess[best - 1];
-  input.max = nLeaves;
-  input.value = k;
+  input.max = stops.length - 1;
+  input.value = Math.round(placeOfNumber(k));
   input.setAttribute("aria-valuetext", count(k, "cluster"));
   $("number-shown").textContent = count(k, "cluster");
   $("given").textContent = `given: ${whole(given)}`;
