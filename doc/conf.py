@@ -11,6 +11,7 @@ from docutils import nodes
 from fontTools import subset
 from latex2mathml.converter import convert
 from sphinx.util import logging
+from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_mcsg
 
@@ -33,12 +34,16 @@ autodoc_typehints = "none"
 default_role = "autolink"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
+_EXAMPLES = """
+    text_clusters numeric_groups segments semantic_search explain embedding map thresholds classify weights
+    choose_likelihood images_as_groups image_tiles vector_database grid_search_pairs tic_against_aic dask
+"""
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"^(?!.*plot_)",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([*(f"plot_{name}.py" for name in _EXAMPLES.split()), "*"]),
     "image_scrapers": ("matplotlib",),
     "download_all_examples": False,
     "show_memory": False,

@@ -338,8 +338,8 @@ def _starts(points: np.ndarray, k: int) -> Iterator[np.ndarray]:
         yield points
         return
     children = linkage(pdist(points, "sqeuclidean"), "average")[:, :2].astype(int)
-    balanced = merges_before(children, k, len(points) / (2 * k))
-    for n_merges in {len(points) - k, balanced} - {None}:
+    exactly, balanced = len(points) - k, merges_before(children, k, len(points) / (2 * k))
+    for n_merges in {exactly, exactly if balanced is None else balanced}:
         labels = _largest_first(tops_after(children, n_merges))
         yield _mean_directions(points, labels, k)
 

@@ -206,24 +206,66 @@ def test_cluster(mcsg, short_texts, tmp_path):
     page = report.read_text(encoding="utf-8")
     assert "<title>Clusters of short.jsonl</title>" in page
     rows = list(csv.DictReader(io.StringIO(mcsg("cluster", short_texts, "--column", "body", "--format", "csv").out)))
+    assert list(rows[0]) == ["line", "body", "n", "cluster", "label", "distance"]
     assert [int(row["cluster"]) for row in rows] == [text["cluster"] for text in found["texts"]]
+    assert [int(row["n"]) for row in rows] == list(range(360))
+    table = mcsg("cluster", short_texts, "--column", "body").out
+    for cluster in found["clusters"]:
+        assert ", ".join(cluster["words"]) in table
+        assert cluster["label"] == ", ".join(cluster["words"][:3])
+        assert all(text["text"] in table for text in cluster["typical"])
+        distances = [text["distance"] for text in found["texts"] if text["cluster"] == cluster["cluster"]]
+        assert [text["distance"] for text in cluster["typical"]] == sorted(distances)[:3]
+    farthest = sorted((text["distance"] for text in found["texts"]), reverse=True)[:3]
+    assert [text["distance"] for text in found["outliers"]] == farthest
+    assert all(text["text"] in table.split("Far from every cluster")[1] for text in found["outliers"])
+    for other in found["alternatives"]:
+        assert f"{other['n_clusters']} with {other['option']}" in table
 
 
-@pytest.mark.parametrize("number", [1, 3, "evidence", "silhouette"])
-def test_number_of_clusters(mcsg, corpus, number):
-    found = json.loads(mcsg("cluster", corpus, "-n", number, "--format", "json").out)
-    assert number not in (1, 3) or found["n_clusters"] == number
+@pytest.mark.parametrize("options", [["-n", 1], ["-n", 3], ["-n", "auto"], ["--resolution", 5]])
+def test_number_of_clusters(mcsg, corpus, options):
+    found = json.loads(mcsg("cluster", corpus, *options, "--format", "json").out)
+    assert options[1] not in (1, 3) or found["n_clusters"] == options[1]
     assert len(found["clusters"]) == found["n_clusters"]
-    assert f"{found['n_clusters']} cluster" in mcsg("cluster", corpus, "-n", number).out
+    assert bool(found["alternatives"]) == (options[1] not in (1, 3))
+    assert f"{found['n_clusters']} cluster" in mcsg("cluster", corpus, *options).out
 
 
-@pytest.mark.parametrize("n_texts", [1, 2, 3])
+def test_resolution_gives_the_numbers_that_are_named(mcsg, short_texts):
+    def found(*options):
+        return json.loads(mcsg("cluster", short_texts, "--column", "body", "--format", "json", *options).out)
+
+    for other in found()["alternatives"]:
+        assert abs(found(*other["option"].split())["n_clusters"] - other["n_clusters"]) <= 2, "with another seed"
+
+
+@pytest.mark.parametrize("n_texts", [2, 3])
 def test_cluster_few_texts(mcsg, n_texts, tmp_path):
     path = tmp_path / "few.txt"
     path.write_text("\n".join(TEXTS[:n_texts]))
     report = tmp_path / "few.html"
     assert f"{n_texts} text" in mcsg("cluster", path, "--report", report, "--quiet").out
     assert report.stat().st_size > 1000
+
+
+def test_one_text_has_no_clusters(mcsg, tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text(TEXTS[0])
+    assert "only one text: clusters need two or more" in mcsg("cluster", path, code=1).err
+
+
+def test_cluster_keeps_columns_whatever_their_names(mcsg, tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [["cluster", "line", "text", "text_id", "text_id"], *(["x", i, text, i, -i] for i, text in enumerate(TEXTS))]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = list(csv.DictReader(io.StringIO(mcsg("cluster", path, "-n", 2, "--format", "csv").out)))
+    expected = ["cluster", "line", "text", "text_id", "text_id.1", "mcsg_cluster", "label", "distance"]
+    assert list(found[0]) == expected
+    assert [row["text"] for row in found] == TEXTS
+    assert [row["text_id.1"] for row in found] == [str(-i) for i in range(len(TEXTS))]
+    assert {row["mcsg_cluster"] for row in found} == {"1", "2"}
 
 
 def test_dedupe(mcsg, corpus):
@@ -324,6 +366,45 @@ def test_json_lines_may_be_strings(tmp_path):
     assert read_corpus(str(path)).texts == ["one", "two"]
 
 
+def test_columns_are_kept_on_request(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"id": ["a", "b", "c"], "text": ["one cat", " ", "two cats"]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for path in map(str, tmp_path.iterdir()):
+        assert read_corpus(path, keep_columns=True).columns == {"id": ["a", "c"], "text": ["one cat", "two cats"]}
+        assert read_corpus(path).columns == {}
+    (tmp_path / "a.jsonl").write_text('{"text": "one", "n": 1}\n"two"\n')
+    kept = read_corpus(str(tmp_path / "a.jsonl"), keep_columns=True)
+    assert kept.columns == {"text": ["one", "two"], "n": [1, None]}
+
+
+def test_standard_input_in_any_format(mcsg, monkeypatch):
+    forms = {
+        "txt": "\n".join(TEXTS),
+        "tsv": "text\tid\n" + "\n".join(f"{text.replace(chr(34), '')}\t0" for text in TEXTS),
+        "jsonl": "\n".join(json.dumps({"text": text}) for text in TEXTS),
+    }
+    for form, content in forms.items():
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+        assert len(json.loads(mcsg("cluster", "-", "--read-as", form, "--format", "json").out)["texts"]) == 6
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a cat\n")))
+    assert "standard input is read as one text per line" in mcsg("cluster", "-", "--column", "text", code=1).err
+
+
+def test_one_column_with_and_without_a_heading(mcsg, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("review\nA cat sat.\nA dog ran.\n")
+    assert read_corpus(str(path)).texts == ["A cat sat.", "A dog ran."]
+    assert "its first line 'review' is read as the heading" in mcsg("cluster", path, "-n", 1).err
+    path.write_text("A bird flew.\nA cat sat.\nA dog ran.\n")
+    assert read_corpus(str(path), keep_columns=True).columns == {"text": ["A bird flew.", "A cat sat.", "A dog ran."]}
+    assert "its first line is read as a text" in mcsg("cluster", path, "-n", 1).err
+    assert read_corpus(str(path), "A bird flew.").texts == ["A cat sat.", "A dog ran."]
+
+
 def test_long_cells(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text\n" + "word " * 100_000 + "\n")
@@ -345,6 +426,11 @@ BROKEN = {
     "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "number.jsonl, line 2: a text is expected, got 3"),
     "lacks.jsonl": (b'{"text": "a"}\n{"a": 1, "b": 2}\n', "lacks.jsonl, line 2: there is no column 'text'"),
     "deep.jsonl": (b"[" * 200_000, "deep.jsonl, line 1: JSON nested too deeply"),
+    "digits.jsonl": (
+        b'{"text": "a", "n": ' + b"9" * 100_000 + b"}",
+        "digits.jsonl, line 1: not JSON (Exceeds the limit",
+    ),
+    "nul.txt": ("one\ntwo\n".encode("utf-16-le"), "nul.txt, line 1: a NUL character. A file in UTF-16"),
     "junk.parquet": (b"junk", "junk.parquet: not Parquet"),
 }
 
@@ -391,13 +477,14 @@ def test_pairs(pairs):
         ([], 2, "COMMAND"),
         (["compare", "only one"], 2, "TEXT"),
         (["search", "CORPUS", "cat", "-k", "0"], 2, "expected a positive whole number"),
-        (["cluster", "CORPUS", "-n", "many"], 2, "expected a number, silhouette or evidence"),
+        (["cluster", "CORPUS", "-n", "many"], 2, "expected a number or auto"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
+        (["cluster", "CORPUS", "--resolution", "0"], 2, "expected a number above 0"),
         (["cluster", "CORPUS", "--report", "."], 1, "is a folder"),
         (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "the folder does not exist"),
         (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
         (
-            ["cluster", "CORPUS", "--likelihood", "vmf", "--criterion", "bayes"],
+            ["search", "CORPUS", "cat", "--likelihood", "vmf", "--criterion", "bayes"],
             1,
             "choose among the criteria 'aic', 'tic', 'bic'",
         ),

@@ -4,104 +4,128 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.corpus import Corpus
-from sklearn_mcsg.cli.shared import count, make_pipeline, read_texts, tell
-from sklearn_mcsg.clustering import ModelComparisonClustering, choose_n_clusters
-from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.text import ClusterSummary, summarize_clusters
+from sklearn_mcsg.cli.shared import count, make_embedding, read_texts, tell
+from sklearn_mcsg.text import TextClusters, cluster_texts
 
-_SAMPLE = 1000  # texts that the silhouette uses
+_TYPICAL = 3  # texts shown of each cluster, and of those far from any
 
 
 def run(options: argparse.Namespace) -> None:
     """Cluster a corpus."""
     if options.report is not None:
         _check_writable(Path(options.report))
-    known = read_texts(options, options.corpus)
-    corpus, groups = known.corpus, known.groups
-    if isinstance(options.n_clusters, int) and options.n_clusters > len(corpus.texts):
+    known = read_texts(options, options.corpus, keep_columns=options.format == "csv" or options.report is not None)
+    corpus = known.corpus
+    if options.n_clusters is not None and options.n_clusters > len(corpus.texts):
         raise ValueError(
             f"{corpus.name} holds {count(len(corpus.texts), 'text')}: too few for {options.n_clusters} clusters."
         )
-    similarity = make_pipeline(options)[-1].fit(groups)
-    pipeline = Pipeline([("vectorizer", known.vectorizer), ("similarity", similarity)])
-    clustering = ModelComparisonClustering(
-        options.likelihood,
-        options.criterion,
-        observations="groups",
-        prior_strength=similarity.prior_strength,
-        random_state=0,
+    clusters = cluster_texts(
+        corpus.texts,
+        options.n_clusters,
+        pipeline=Pipeline([("vectorizer", known.vectorizer), ("embedding", make_embedding(options)[-1])]),
+        resolution=options.resolution,
+        groups=known.groups,
         n_jobs=options.jobs,
         verbose=not options.quiet,
-    ).fit(groups)
-    chosen, n_clusters = _choose_number(options.n_clusters, similarity, clustering)
-    summaries = summarize_clusters(pipeline, corpus.texts, clustering.cut(n_clusters), groups=groups)
-    _show(options, corpus, summaries, chosen)
+    )
+    how = "communities of similar texts" if options.n_clusters is None else "as requested"
+    _SHOW[options.format](corpus, clusters, how)
     if options.report is not None:
-        from sklearn_mcsg.report import cluster_report  # imported here, because only reports need it
+        from sklearn_mcsg.report import cluster_report, write_report  # imported here, because only reports need it
 
-        settings = {"corpus": corpus.name, "clusters": f"{n_clusters}, {chosen}"}
+        settings = {"corpus": corpus.name, "clusters": f"{len(clusters)}, {how}"}
         title = f"Clusters of {Path(corpus.name).name}"
-        page = cluster_report(
-            corpus.texts,
-            pipeline,
-            clustering,
-            n_clusters=n_clusters,
-            title=title,
-            settings=settings,
-            groups=groups,
-            summaries=summaries,
-        )
-        Path(options.report).write_text(page, encoding="utf-8")
+        columns, verbose = corpus.columns, not options.quiet
+        page = cluster_report(corpus.texts, clusters, columns=columns, title=title, settings=settings, verbose=verbose)
+        write_report(options.report, page)
         tell(options, f"Report: {options.report}")
 
 
-def _choose_number(
-    wanted: int | str, similarity: ModelComparisonSimilarity, clustering: ModelComparisonClustering
-) -> tuple[str, int]:
-    """How the number of clusters was chosen, and the number."""
-    if isinstance(wanted, int):
-        return "as requested", wanted
-    n_groups = clustering.n_groups_
-    if wanted == "evidence" or n_groups < 3:
-        return "found by evidence", clustering.n_clusters_
-    learnt, centered = similarity.learnt(), OUTPUTS["centered"]
-    sample = np.sort(np.random.default_rng(0).permutation(n_groups)[:_SAMPLE])
-    distances = learnt.comparison.all_pairs(learnt.fitted(centered)[sample], None, centered)
-    n_clusters = choose_n_clusters(clustering, distances, sample=sample)
-    return ("chosen by silhouette" if distances.any() else "chosen because all texts are equal"), n_clusters
+def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:
+    """Other numbers of clusters, and the options that give them; none if the number was given."""
+    return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.clustering.alternatives_.items())]
 
 
-def _show(options: argparse.Namespace, corpus: Corpus, summaries: list[ClusterSummary], chosen: str) -> None:
-    numbers = np.empty(len(corpus.texts), dtype=int)
-    for number, summary in enumerate(summaries, start=1):
-        numbers[summary.members] = number
+def _label(words: list[str]) -> str:
+    return ", ".join(words[:3])
+
+
+# The formats --------------------------------------------------------------------------------------------------------
+
+
+def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
+    """Print the columns of the corpus, with line, cluster, label and distance."""
+    labels = [_label(summary.words) for summary in clusters.summaries]
+    columns = dict(corpus.columns) or {"text": corpus.texts}
+    added: dict[str, Any] = {
+        "cluster": (clusters.labels + 1).tolist(),
+        "label": [labels[k] for k in clusters.labels],
+        "distance": clusters.distances.tolist(),
+    }
+    columns = {**({} if "line" in columns else {"line": corpus.lines}), **columns}
+    for name, values in added.items():
+        columns[f"mcsg_{name}" if name in columns else name] = values
+    rows = zip(*columns.values(), strict=True)
+    terminal.show_records([dict(zip(columns, row, strict=True)) for row in rows], "csv")
+
+
+def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
     texts = [
-        {"line": line, "cluster": int(number), "text": text}
-        for line, number, text in zip(corpus.lines, numbers, corpus.texts, strict=True)
+        {"line": line, "cluster": int(label) + 1, "distance": float(distance), "text": text}
+        for line, label, distance, text in zip(
+            corpus.lines, clusters.labels, clusters.distances, corpus.texts, strict=True
+        )
     ]
-    if options.format == "csv":
-        terminal.show_records(texts, "csv")
-    elif options.format == "json":
-        clusters = [
-            {"cluster": number, "size": len(s.members), "words": s.words, "typical": [texts[i] for i in s.members[:3]]}
-            for number, s in enumerate(summaries, start=1)
-        ]
-        labels = [{name: text[name] for name in ("line", "cluster")} for text in texts]
-        terminal.show_json({"n_clusters": len(summaries), "number": chosen, "clusters": clusters, "texts": labels})
-    else:
-        print(f"{count(len(texts), 'text')} in {count(len(summaries), 'cluster')} (number {chosen})")
-        for number, summary in enumerate(summaries, start=1):
-            words = terminal.printable(", ".join(summary.words))
-            print(f"\n{terminal.bold(f'{number:3}  {words}')}  {terminal.faint(count(len(summary.members), 'text'))}")
-            for i in summary.members[:3]:
-                print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
+    described = [
+        {
+            "cluster": summary.label + 1,
+            "size": len(summary.members),
+            "label": _label(summary.words),
+            "words": summary.words,
+            "typical": [texts[i] for i in summary.members[:_TYPICAL]],
+        }
+        for summary in clusters.summaries
+    ]
+    terminal.show_json(
+        {
+            "n_clusters": len(clusters),
+            "number": how,
+            "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
+            "clusters": described,
+            "outliers": [texts[i] for i in clusters.outliers[:_TYPICAL]],
+            "texts": [{name: text[name] for name in ("line", "cluster", "distance")} for text in texts],
+        }
+    )
+
+
+def _show_table(corpus: Corpus, clusters: TextClusters, how: str) -> None:
+    print(f"{count(len(corpus.texts), 'text')} in {count(len(clusters), 'cluster')} ({how})")
+    others = "".join(f"{n} with {option}, " for n, option in _alternatives(clusters))
+    if others:
+        print(terminal.faint(f"Other numbers: {others}or any with -n."))
+    for summary in clusters.summaries:
+        words = terminal.printable(", ".join(summary.words))
+        size = terminal.faint(count(len(summary.members), "text"))
+        print(f"\n{terminal.bold(f'{summary.label + 1:3}  {words}')}  {size}")
+        _show_texts(corpus, summary.members[:_TYPICAL].tolist())
+    if len(corpus.texts) > len(clusters) * _TYPICAL:
+        print(f"\n     {terminal.bold('Far from every cluster')}")
+        _show_texts(corpus, clusters.outliers[:_TYPICAL].tolist())
+
+
+def _show_texts(corpus: Corpus, places: list[int]) -> None:
+    for i in places:
+        print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
+
+
+_SHOW = {"csv": _show_csv, "json": _show_json, "table": _show_table}
 
 
 def _check_writable(path: Path) -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,18 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, and the line number of each in its file; for Parquet, its row number."""
+    """Texts, the line number of each in its file (for Parquet, its row number), and the file's columns, if kept."""
 
     name: str
     texts: list[str]
     lines: list[int]
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    note: str | None = None
 
     def __getitem__(self, chosen: np.ndarray) -> Corpus:
-        places = np.flatnonzero(chosen)
-        return Corpus(self.name, [self.texts[i] for i in places], [self.lines[i] for i in places])
+        places = np.flatnonzero(chosen).tolist()
+        picked = {name: [values[i] for i in places] for name, values in self.columns.items()}
+        return Corpus(self.name, [self.texts[i] for i in places], [self.lines[i] for i in places], picked, self.note)
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,27 @@ class Pairs:
         return Pairs(self.name, self.gold[places], [self.texts[i] for i in places], [self.lines[i] for i in places])
 
 
-def read_corpus(path: str, column: str | None = None) -> Corpus:
-    """Read the texts of a file, or of standard input for ``"-"``; blank texts are left out."""
-    suffix = "" if path == "-" else Path(path).suffix.lower()
-    if suffix == ".json":
+def read_corpus(
+    path: str, column: str | None = None, *, read_as: str | None = None, keep_columns: bool = False
+) -> Corpus:
+    """Read the texts of a file, or of standard input for ``"-"``; blank texts are left out.
+
+    The ending of the file name says how it is read, unless `read_as` does.
+    """
+    kind = read_as or ("txt" if path == "-" else Path(path).suffix.lower().removeprefix("."))
+    if kind == "json":
         raise ValueError(f"{path}: JSON is read line by line, with one object or string per line: save it as .jsonl.")
-    reader = _READERS.get(suffix, _read_lines)
+    reader = _READERS.get(kind, _read_lines)
     if column is not None and reader is _read_lines:
-        raise ValueError(f"{path} is read as one text per line: --column is for {', '.join(_READERS)}.")
-    found = [(line, text) for line, text in reader(path, column) if text.strip()]
+        raise ValueError(f"{_name(path)} is read as one text per line: --column is for {', '.join(_READERS)}.")
+    table = _Table(path, kind, column, keep_columns)
+    found = [row for row in reader(table) if row[1].strip()]
     if not found:
         raise ValueError(f"{_name(path)} holds no texts.")
-    lines, texts = zip(*found, strict=True)
-    return Corpus(_name(path), list(texts), list(lines))
+    lines, texts, fields = map(list, zip(*found, strict=True))
+    names = dict.fromkeys(name for row in fields for name in row)
+    columns = {name: [row.get(name) for row in fields] for name in names}
+    return Corpus(_name(path), texts, lines, columns, next(iter(table.notes), None))
 
 
 def read_pairs(path: str) -> Pairs:
@@ -88,70 +99,105 @@ def _number(field: str, place: str) -> float:
 # The formats --------------------------------------------------------------------------------------------------------
 
 
-def _read_lines(path: str, column: str | None) -> Iterable[tuple[int, str]]:
-    return _lines(path)
+_Row = tuple[int, str, dict[str, Any]]  # number of the line, text, and all fields if they are kept
 
 
-def _read_csv(path: str, column: str | None) -> Iterator[tuple[int, str]]:
-    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+@dataclass(frozen=True)
+class _Table:
+    """A file to be read: its format, the column of texts, and what was noticed while reading."""
+
+    path: str
+    kind: str
+    column: str | None
+    keep_columns: bool
+    notes: list[str] = field(default_factory=list)
+
+
+def _read_lines(table: _Table) -> Iterator[_Row]:
+    return ((line, text, {}) for line, text in _lines(table.path))
+
+
+def _read_csv(table: _Table) -> Iterator[_Row]:
+    path, delimiter = table.path, "\t" if table.kind == "tsv" else ","
     csv.field_size_limit(2**31 - 1)
     rows = csv.reader((line + "\n" for _, line in _lines(path)), delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
         if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
             raise ValueError(f"{_place(path, 1)}: fields must be separated by {delimiter!r}, got {header[0]!r}.")
-        chosen = _choose(column, header, _place(path, 1))
+        if _is_text(header, table):
+            yield 1, header[0], {"text": header[0]} if table.keep_columns else {}
+            header = ["text"]
+        chosen = _choose(table.column, header, _place(path, 1))
         if header.count(chosen) > 1:
             raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {chosen!r}.")
-        before = rows.line_num
+        names, place, before = _distinct(header), header.index(chosen), rows.line_num
         for row in rows:
             if row and len(row) != len(header):
                 raise ValueError(f"{_place(path, before + 1)}: {len(header)} fields are expected, got {len(row)}.")
             if row:
-                yield before + 1, row[header.index(chosen)]
+                yield before + 1, row[place], dict(zip(names, row, strict=True)) if table.keep_columns else {}
             before = rows.line_num
     except csv.Error as error:
         raise ValueError(f"{_place(path, rows.line_num)}: not CSV ({error}).") from error
 
 
-def _read_json_lines(path: str, column: str | None) -> Iterator[tuple[int, str]]:
-    chosen = column
+def _is_text(header: list[str], table: _Table) -> bool:
+    """Whether the first line of a file with one column is a text: a heading is a single word, or was asked for."""
+    if len(header) != 1 or header[0] == table.column:
+        return False
+    is_text = table.column is None and len(header[0].split()) != 1
+    what = "is read as a text, because a heading is one word" if is_text else f"{header[0]!r} is read as the heading"
+    table.notes.append(f"{_name(table.path)} has one column; its first line {what}.")
+    return is_text
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of columns, with a number after the second and further ones of the same name."""
+    before = [names[:k].count(name) for k, name in enumerate(names)]
+    return [f"{name}.{n}" if n else name for name, n in zip(names, before, strict=True)]
+
+
+def _read_json_lines(table: _Table) -> Iterator[_Row]:
+    path, chosen = table.path, table.column
     for line, text in _lines(path):
         if not text.strip():
             continue
         try:
             value = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{_place(path, line)}: not JSON ({error.msg}).") from error
         except RecursionError:
             raise ValueError(f"{_place(path, line)}: JSON nested too deeply.") from None
+        except ValueError as error:
+            raise ValueError(f"{_place(path, line)}: not JSON ({getattr(error, 'msg', error)}).") from error
+        fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
             value = value[chosen]
-        yield line, _checked(value, _place(path, line))
+        yield line, _checked(value, _place(path, line)), fields if table.keep_columns else {}
 
 
-def _read_parquet(path: str, column: str | None) -> Iterator[tuple[int, str]]:
+def _read_parquet(table: _Table) -> Iterator[_Row]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise ImportError('Parquet needs the package pyarrow: pip install "sklearn-mcsg[text]".') from error
+    path = table.path
     try:
-        names = parquet.read_schema(path).names
-        values = parquet.read_table(path, columns=[_choose(column, names, path)]).column(0).to_pylist()
+        chosen = _choose(table.column, parquet.read_schema(path).names, path)
+        read = parquet.read_table(path, columns=None if table.keep_columns else [chosen])
+        values, fields = read.column(chosen).to_pylist(), read.to_pylist() if table.keep_columns else []
     except ArrowException as error:
         raise ValueError(f"{path}: not Parquet ({str(error).splitlines()[0].rstrip('.')}).") from error
     for row, value in enumerate(values, start=1):
-        yield row, _checked(value, f"{path}, row {row}")
+        yield row, _checked(value, f"{path}, row {row}"), fields[row - 1] if fields else {}
 
 
-_Reader = Callable[[str, "str | None"], Iterable[tuple[int, str]]]
-_READERS: dict[str, _Reader] = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-    ".parquet": _read_parquet,
+_READERS: dict[str, Callable[[_Table], Iterable[_Row]]] = {
+    "csv": _read_csv,
+    "tsv": _read_csv,
+    "jsonl": _read_json_lines,
+    "ndjson": _read_json_lines,
+    "parquet": _read_parquet,
 }
 
 
@@ -166,6 +212,8 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise ValueError(f"{_place(path, number)}: not UTF-8 (byte {error.start + 1} of the line).") from error
+            if "\0" in text:
+                raise ValueError(f"{_place(path, number)}: a NUL character. A file in UTF-16 must be saved as UTF-8.")
             yield number, text.rstrip("\r\n")
 
 

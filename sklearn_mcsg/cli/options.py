@@ -45,7 +45,7 @@ def _add(commands: Any, name: str, run: Callable, summary: str, examples: str) -
     command = commands.add_parser(
         name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=epilog, formatter_class=_Help
     )
-    command.set_defaults(run=run, column=None)
+    command.set_defaults(run=run, column=None, read_as=None)
     return command
 
 
@@ -89,12 +89,19 @@ def _add_cluster(commands: Any) -> None:
         "-n",
         "--n-clusters",
         type=_number_of_clusters,
-        default="silhouette",
+        default="auto",
         metavar="N",
-        help="a number, silhouette (default) or evidence (finds too few clusters in small corpora)",
+        help="a number, or auto (default): communities of similar texts, which decide how many there are",
+    )
+    command.add_argument(
+        "--resolution",
+        type=_above_zero,
+        default=1.0,
+        metavar="R",
+        help="with -n auto: more and smaller clusters above 1, fewer below (default: 1)",
     )
     command.add_argument("--report", metavar="FILE", help="write an HTML page with a map, the tree and explanations")
-    _add_models(command)
+    _add_models(command, criterion=False)
     _add_common(command)
 
 
@@ -146,6 +153,12 @@ def _add_corpus(command: argparse.ArgumentParser) -> None:
 def _add_column(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--column", metavar="NAME", help="column that holds the texts (default: the only column, or 'text')"
+    )
+    command.add_argument(
+        "--read-as",
+        choices=["txt", "csv", "tsv", "jsonl"],
+        metavar="NAME",
+        help="format of the corpus if its name does not tell, as for standard input: txt (default), csv, tsv, jsonl",
     )
 
 
@@ -217,10 +230,16 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _number_of_clusters(text: str) -> int | str:
-    if text in ("silhouette", "evidence"):
-        return text
+def _above_zero(text: str) -> float:
+    if not 0 < _number(text) < inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return float(text)
+
+
+def _number_of_clusters(text: str) -> int | None:
+    if text == "auto":
+        return None
     try:
         return _positive(text)
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"expected a number, silhouette or evidence, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None

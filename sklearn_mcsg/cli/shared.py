@@ -51,10 +51,12 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
-def read_texts(options: argparse.Namespace, path: str) -> KnownTexts:
+def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = read_corpus(path, options.column)
-    vectorizer = make_pipeline(options)[0]
+    corpus = read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns)
+    if corpus.note is not None:
+        tell(options, corpus.note)
+    vectorizer = make_text_similarity(**_settings(options))[0]
     with quiet_about_empty_texts():
         groups = vectorizer.fit_transform(corpus.texts)
     known = groups.sizes > 0

@@ -106,7 +106,7 @@ def cluster_texts(
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
     groups : Groups, default=None
-        The output of the pipeline's fitted vectorizer for these texts, if it is available. It saves looking the words up
+        The output of the pipeline's fitted vectorizer for these texts, if it is available. Words are then not looked up
         again.
     random_state : int, RandomState instance or None, default=0
         As in `GroupClustering`.
@@ -138,6 +138,8 @@ def cluster_texts(
     'Her new album is all piano and whispered vocals, with one noisy guitar song at the end.'
     """
     check_positive_integer(n_words, "n_words")
+    if isinstance(texts, str):
+        raise TypeError("texts must be several texts, got one string: put a single text into a list.")
     texts = list(texts)
     pipeline = make_text_embedding() if pipeline is None else pipeline
     vectorizer, embedding = _steps(pipeline)
@@ -167,5 +169,7 @@ def cluster_texts(
 
 def _steps(pipeline: Any) -> tuple[Any, GroupEmbedding]:
     if not isinstance(pipeline, Pipeline) or len(pipeline) != 2 or not isinstance(pipeline[-1], GroupEmbedding):
-        raise TypeError("cluster_texts needs a pipeline such as make_text_embedding builds, which ends in a GroupEmbedding.")
+        raise TypeError(
+            "cluster_texts needs a pipeline that ends in a GroupEmbedding, as make_text_embedding builds it."
+        )
     return pipeline[0], pipeline[1]

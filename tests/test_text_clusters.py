@@ -1,0 +1,99 @@
+"""Clusters of texts: the same as of their groups, described, and found in real and in hostile collections."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+from sklearn_mcsg import GroupClustering, cluster_texts, make_text_embedding, make_text_similarity
+from sklearn_mcsg._dendrogram import merges_before, tops_after
+from sklearn_mcsg.datasets import load_short_texts
+
+pytest.importorskip("sknetwork")
+
+
+@pytest.fixture(scope="module")
+def short_texts():
+    return load_short_texts(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def clusters(short_texts):
+    return cluster_texts(short_texts[0])
+
+
+def test_clusters_are_those_of_the_groups(clusters, short_texts):
+    texts, topics = short_texts
+    expected = GroupClustering(embedding=make_text_embedding(), random_state=0).fit(texts)
+    assert_array_equal(clusters.labels, expected.labels_)
+    assert_allclose(clusters.distances, expected.distances_)
+    assert adjusted_rand_score(topics, clusters.labels) > 0.6
+    assert_allclose(np.linalg.norm(clusters.points, axis=1), 1, rtol=1e-5)
+    assert_allclose(clusters.points, clusters.pipeline.transform(texts), atol=1e-6)
+
+
+def test_summaries(clusters):
+    assert [s.label for s in clusters.summaries] == list(range(len(clusters)))
+    for s in clusters.summaries:
+        assert_array_equal(np.sort(s.members), np.flatnonzero(clusters.labels == s.label))
+        assert (np.diff(clusters.distances[s.members]) >= 0).all()
+        assert len(s.words) == 6
+        assert s.words[0] in repr(clusters)
+    assert (np.diff(clusters.distances[clusters.outliers]) <= 0).all()
+    assert_array_equal(clusters.tree.cut(len(clusters)), clusters.labels)
+
+
+def test_given_number_and_given_groups(short_texts):
+    texts = list(short_texts[0])
+    pipeline = make_text_embedding()
+    groups = pipeline[0].fit_transform(texts)
+    given = cluster_texts(texts, 4, pipeline=pipeline, groups=groups, n_words=2)
+    assert_array_equal(given.labels, cluster_texts(texts, 4).labels)
+    assert len(given) == 4
+    assert given.groups is groups
+    assert all(len(s.words) == 2 for s in given.summaries)
+    assert not hasattr(pipeline[-1], "components_"), "the given pipeline stays as it is"
+
+
+def test_equal_and_few_texts():
+    assert len(cluster_texts(["the same text"] * 5)) == 1
+    assert len(cluster_texts(["one cat", "two dogs"], 2)) == 2
+    with pytest.warns(UserWarning, match="1 of 4 texts have no words"):
+        assert cluster_texts(["cat", "dog", "", "tree"], 2).labels.shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cluster_texts(["one"]), ValueError, "only one text"),
+        (lambda: cluster_texts(["one", "two"], 3), ValueError, "n_clusters=3 is more than the 2"),
+        (lambda: cluster_texts(["one", "two"], n_words=0), ValueError, "n_words"),
+        (lambda: cluster_texts(["one", "two"], pipeline=make_text_similarity()), TypeError, "ends in a GroupEmbedding"),
+        (lambda: cluster_texts("one two"), TypeError, "single text into a list"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_trees_of_merges():
+    children = np.array([[0, 1], [2, 3], [5, 6], [4, 7]])
+    assert tops_after(children, 0).tolist() == [0, 1, 2, 3, 4]
+    assert tops_after(children, 2).tolist() == [5, 5, 6, 6, 4]
+    assert tops_after(children, 4).tolist() == [8] * 5
+    for n_large, least, expected in ((1, 5, 4), (1, 4, 4), (2, 2, 2), (2, 1, 3), (5, 1, 0), (2, 3, None), (3, 2, None)):
+        assert merges_before(children, n_large, least) == expected
+        by_hand = [
+            m for m in range(5) if np.sum(np.unique(tops_after(children, m), return_counts=True)[1] >= least) >= n_large
+        ]
+        assert (max(by_hand) if by_hand else None) == expected
+
+
+def test_outliers_do_not_spoil_a_given_number():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 60)
+    X = [rng.normal(3 * np.eye(3, 8)[t], size=(5, 8)) for t in truth]
+    X[0], X[100] = rng.normal(-9, size=(5, 8)), rng.normal(9 * np.eye(8)[7], size=(5, 8))
+    found = GroupClustering(3, random_state=0).fit(X).labels_
+    assert adjusted_rand_score(truth, found) > 0.9
