@@ -16,13 +16,13 @@ from sklearn_mcsg._cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.hierarchy import ClusterTree
-from sklearn_mcsg.report.packing import pack, pack_json
+from sklearn_mcsg.report.packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
 MOST_CHARACTERS = 2000  # of a text; the rest is not shown
 _TYPICAL = 3  # texts of each cluster that are always shown
-_POINT_BYTES = 3_000_000  # of all points, one for each number, beyond 128 components
+_POINT_BYTES = 3_000_000  # of all points; more texts have fewer bytes for each number, and then fewer components
 _N_PAIRS = 20_000  # random pairs for p-values
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_WORDS = 8  # of a node of the tree
@@ -53,8 +53,13 @@ def shown_texts(texts: Sequence[str], shown: np.ndarray) -> dict[str, Any]:
 
 
 def n_components_shown(points: np.ndarray) -> int:
-    """Number of leading components of the points that the page has room for."""
+    """Number of leading components of the points that the page has room for; at least 128."""
     return min(points.shape[1], max(128, _POINT_BYTES // len(points)))
+
+
+def shown_points(points: np.ndarray) -> dict[str, Any]:
+    """The points, with two bytes for each number if there is room for them."""
+    return quantized(points, np.int16 if 2 * points.size <= _POINT_BYTES else np.int8)
 
 
 def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> list[float]:
@@ -64,8 +69,8 @@ def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> list
         return []
     left = random_state.randint(n, size=_N_PAIRS)
     right = (left + random_state.randint(1, n, size=_N_PAIRS)) % n
-    distances = [compare_unit_rows(points[left[b]], points[right[b]], "distance") for b in gen_batches(_N_PAIRS, _BATCH)]
-    return np.sort(np.concatenate(distances)).round(4).tolist()
+    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, _BATCH))
+    return np.sort(np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])).round(4).tolist()
 
 
 def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray) -> list[int]:
@@ -148,7 +153,7 @@ def _column(name: str, values: list[Any]) -> dict[str, Any]:
     if numbers is not None and len(frequent) > _CATEGORIES:
         low, high = np.nanmin(numbers), np.nanmax(numbers)
         with np.errstate(invalid="ignore"):
-            levels = np.rint(65_534 * (numbers / 2 - low / 2) / (high / 2 - low / 2))  # halves do not overflow
+            levels = np.rint(65_534 * ((numbers / 2 - low / 2) / (high / 2 - low / 2)))  # halves do not overflow
         codes = np.where(np.isnan(numbers), 65_535, levels).astype(np.uint16)
         return {"name": name, "low": float(low), "high": float(high), "codes": pack(codes)}
     names = [value for value, _ in frequent[:_CATEGORIES]]
@@ -170,5 +175,3 @@ def _as_numbers(values: list[Any]) -> np.ndarray | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers if np.isfinite(numbers).any() and not np.isinf(numbers).any() else None
-
-

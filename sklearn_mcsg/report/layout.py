@@ -82,9 +82,9 @@ def _calibrated(squares: np.ndarray, entropy: float) -> np.ndarray:
 
 
 def _tsne(affinities: sparse.csr_array, positions: np.ndarray, verbose: int) -> np.ndarray:
-    """Positions that gradient descent reaches, with scikit-learn's learning rate, gains and momentum."""
+    """Positions that gradient descent reaches, with the usual gains and momentum."""
     n = len(positions)
-    rate = max(n / 48, 50)
+    rate = n / 48  # beyond it, exaggerated attraction overshoots
     rows = np.repeat(np.arange(n), np.diff(affinities.indptr))
     step, gains = np.zeros_like(positions), np.ones_like(positions)
     with progress(verbose, _EXAGGERATED + _PLAIN, "drawing the map", " steps") as advance:
@@ -120,7 +120,7 @@ def _repulsion(positions: np.ndarray) -> np.ndarray:
     nodes = corner[:, None] + np.array([0, 1, side, side + 1])
     grid = np.stack([np.bincount(nodes.ravel(), (shares * q[:, None]).ravel(), side**2) for q in charges])
     once, twice = _potentials(grid.reshape(3, side, side), cell)
-    total = (shares * once.ravel()[nodes]).sum() - len(positions)  # without each point's own part
+    total = (shares * once.ravel()[nodes]).sum() - _own_part(shares, cell)
     level, *moments = [(shares * field.ravel()[nodes]).sum(axis=1) for field in twice]
     return (level[:, None] * (positions - low) - np.column_stack(moments)) / max(total, 1e-12)
 
@@ -130,6 +130,12 @@ def _on_grid(scaled: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
     corner = scaled.astype(np.intp)
     u, v = (scaled - corner).T
     return corner[:, 0] * side + corner[:, 1], np.stack([(1 - u) * (1 - v), (1 - u) * v, u * (1 - v), u * v], axis=1)
+
+
+def _own_part(shares: np.ndarray, cell: float) -> float:
+    """Sum over the points of 1 / (1 + d^2) between the nodes that one point is divided among."""
+    kernel = 1 / (1 + cell**2 * np.array([[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]))
+    return float(np.einsum("ia,ab,ib->", shares, kernel, shares))
 
 
 def _potentials(grid: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:

@@ -26,4 +26,9 @@ def quantized(rows: np.ndarray, dtype: type[np.signedinteger]) -> dict[str, Any]
     """Columns of numbers as small integers, with one factor per column."""
     factors = np.abs(rows).max(axis=0, initial=0) / np.iinfo(dtype).max
     codes = np.rint(rows / np.where(factors > 0, factors, 1)).astype(dtype)
-    return {"codes": pack(codes), "factors": pack(factors.astype(np.float32)), "columns": rows.shape[1]}
+    return {
+        "codes": pack(codes),
+        "factors": pack(factors.astype(np.float32)),
+        "columns": rows.shape[1],
+        "bytes": codes.itemsize,
+    }

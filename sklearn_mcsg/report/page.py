@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import content
 from sklearn_mcsg.report.layout import map_of
-from sklearn_mcsg.report.packing import pack, quantized
+from sklearn_mcsg.report.packing import pack
 from sklearn_mcsg.report.vocabulary import shown_vocabulary
 from sklearn_mcsg.text import TextClusters, cluster_texts
 from sklearn_mcsg.text.spelling import share_of_unknown_words
@@ -102,7 +102,7 @@ def cluster_report(
     n_components = content.n_components_shown(points[shown])
     data = {
         **content.shown_texts(clusters.texts, shown),
-        "points": quantized(points[shown, :n_components], np.int8),
+        "points": content.shown_points(points[shown, :n_components]),
         "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
         "first": content.first_pair(clusters.summaries, points, groups, shown),
@@ -149,7 +149,8 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
         beside.write_text(page, encoding="utf-8", newline="\n")
         beside.replace(path)
     except OSError as error:
-        raise OSError(error.errno, f"{path} could not be written: {error.strerror or error}; it has not changed") from error
+        reason = f"{path} could not be written: {error.strerror or error}; it has not changed"
+        raise OSError(error.errno, reason) from error
     finally:
         beside.unlink(missing_ok=True)
 

@@ -37,6 +37,7 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
     rare = np.array([bool((part >= room).any()) for part in explained.split(words)], dtype=bool)
     sizes[np.flatnonzero(short)[rare]] = TOO_RARE
     kept = words[np.repeat(~rare, explained.sizes)]
+    corpus: Any = space.corpus
     axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
     return {
         "words": pack_json(names[:room].tolist()),
@@ -46,8 +47,8 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
         "tokens": pack(kept.astype(np.uint16 if len(names) < 2**16 else np.uint32)),
         "wide": len(names) >= 2**16,
         "projection": quantized(axes.projection(embedding.whiten)[:, :n_components], np.int16),
-        "mean": pack(space.corpus.mean[0].astype(np.float32)),
-        "variance": pack(space.corpus.variance[0].astype(np.float32)),
+        "mean": pack(corpus.mean[0].astype(np.float32)),
+        "variance": pack(corpus.variance[0].astype(np.float32)),
         "centre": pack(embedding.mean_.astype(np.float32)),
         "noise": float(space.comparison.reg_covar),
         "prior": float(embedding.prior_strength),

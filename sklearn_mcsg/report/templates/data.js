@@ -19,8 +19,8 @@ const inflate = async packed => {
 const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await inflate(packed)));
 
 // Rows of small integers with one factor per column.
-const unquantized = async ({ codes, factors, columns }, Type) => {
-  const values = new Type(await inflate(codes)), scale = new Float32Array(await inflate(factors));
+const unquantized = async ({ codes, factors, columns, bytes }) => {
+  const values = new (bytes === 1 ? Int8Array : Int16Array)(await inflate(codes)), scale = new Float32Array(await inflate(factors));
   const rows = new Float32Array(values.length);
   for (let i = 0; i < rows.length; i++) rows[i] = values[i] * scale[i % columns];
   return rows;
@@ -45,8 +45,8 @@ const unpackVocabulary = async () => {
     ...packed, sizes, first, d: packed.vectors.columns,
     words: await inflateJson(packed.words),
     tokens: new (packed.wide ? Uint32Array : Uint16Array)(await inflate(packed.tokens)),
-    vectors: await unquantized(packed.vectors, Int16Array),
-    projection: await unquantized(packed.projection, Int16Array),
+    vectors: await unquantized(packed.vectors),
+    projection: await unquantized(packed.projection),
     weights: await floats("weights"), mean: await floats("mean"), variance: await floats("variance"),
     centre: await floats("centre"),
   };
@@ -55,7 +55,7 @@ const unpack = async () => {
   texts = await inflateJson(data.texts);
   n = texts.length;
   width = data.points.columns;
-  points = await unquantized(data.points, Int8Array);
+  points = await unquantized(data.points);
   normalize(points, width);
   const places = new Uint16Array(await inflate(data.map));
   xs = new Float32Array(n);

@@ -105,7 +105,7 @@ const writeHints = () => {
     ...data.columns.map(({ name }) => html("option", { value: name }, `by ${name}`)));
   $("precision").textContent = data.leading
     ? `Cosines are computed from the ${width} leading components of the points, with two or three digits.`
-    : "Cosines have two or three digits, because points are stored in few bytes.";
+    : data.points.bytes === 1 ? "Cosines have two or three digits, because points are stored in single bytes." : "";
 };
 const resize = () => {
   if ($("map").clientWidth === view.room) return;
