@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unicodedata import category
 
 import numpy as np
 import pytest
@@ -480,6 +481,7 @@ def test_pairs(pairs):
         (["cluster", "CORPUS", "-n", "many"], 2, "expected a number or auto"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
         (["cluster", "CORPUS", "--resolution", "0"], 2, "expected a number above 0"),
+        (["cluster", "CORPUS", "--jobs", "100000"], 2, "expected at most 1024 threads"),
         (["cluster", "CORPUS", "--report", "."], 1, "is a folder"),
         (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "the folder does not exist"),
         (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
@@ -533,6 +535,40 @@ def test_control_characters_do_not_reach_the_terminal(mcsg, tmp_path):
     assert "a cat sat  here" in mcsg("search", path, "cat").out
 
 
+EVERY_CONTROL = "".join(
+    c for c in map(chr, range(1, 0x110000)) if category(c) in ("Cc", "Cf", "Zl", "Zp") and c not in "\t\n\r\u200d"
+)
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("command", [["cluster", "-n", "1"], ["search", "cat"], ["dedupe", "--threshold", "2"]])
+def test_no_control_character_reaches_a_terminal_in_any_format(tmp_path, monkeypatch, command, form):
+    path = tmp_path / "evil.csv"
+    lines = [["text", f"a{EVERY_CONTROL}b"], [f"a cat {EVERY_CONTROL} sat", f"{EVERY_CONTROL} x"], ["two cats", ""]]
+    with open(path, "w", encoding="utf8", newline="") as file:
+        csv.writer(file).writerows(lines)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main([command[0], str(path), *command[1:], "--format", form, "--quiet"]) == 0
+    assert not set(EVERY_CONTROL) & set(sys.stdout.getvalue())
+    if form == "json":
+        json.loads(sys.stdout.getvalue())
+
+
+def test_a_pipe_gets_texts_as_they_are(mcsg, tmp_path):
+    path = tmp_path / "evil.txt"
+    texts = ["a \x1b[31m cat", "a dog \u202e here"]
+    path.write_text("\n".join(texts), encoding="utf8")
+    rows = csv.DictReader(io.StringIO(mcsg("cluster", path, "-n", 1, "--format", "csv").out))
+    assert [row["text"] for row in rows] == texts
+    found = json.loads(mcsg("cluster", path, "-n", 1, "--format", "json").out)
+    assert sorted(text["text"] for text in found["clusters"][0]["typical"]) == texts
+
+
+def test_names_of_files_are_escaped_in_errors(mcsg, tmp_path):
+    assert "evil\\x1b[31m.txt: No such file" in mcsg("cluster", tmp_path / "evil\x1b[31m.txt", code=1).err
+
+
 def start(*arguments, **options):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "sklearn_mcsg", *map(str, arguments)]
@@ -547,7 +583,25 @@ def test_standard_input_and_broken_pipe():
         assert process.stdout.readline().strip() == b"cat"
         process.stdout.close()
         assert process.stderr.read() == b""
-    assert process.returncode == 0
+    assert process.returncode == 141, "as a shell reports a program that SIGPIPE ends"
+
+
+def test_a_closed_pipe_does_not_lose_the_report(tmp_path):
+    report = tmp_path / "report.html"
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    with start("cluster", tmp_path / "texts.txt", "-n", "2", "--report", report, "--quiet") as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+    assert report.stat().st_size > 1000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_a_closed_standard_output_is_said():
+    command = f"{shlex.quote(sys.executable)} -m sklearn_mcsg compare cat dog >&-"
+    result = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr == b"mcsg: error: standard output is closed.\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

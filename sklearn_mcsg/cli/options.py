@@ -14,6 +14,8 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.text.tables import INSTALLED
 
+_MOST_JOBS = 1024  # threads; no machine has more cores to use
+
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str):
@@ -221,6 +223,8 @@ def _level(text: str) -> float:
 def _jobs(text: str) -> int:
     if not text.removeprefix("-").isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a number of threads, or -1 for all cores, got {text!r}")
+    if int(text) > _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"expected at most {_MOST_JOBS} threads, got {text}")
     return int(text)
 
 
