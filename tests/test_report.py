@@ -166,12 +166,12 @@ def test_words_of_nodes_are_counted():
 def test_random_pairs_and_few_of_them():
     texts = corpus(40)
     clusters = clustered(texts)
-    distances = np.array(Page(cluster_report(texts, clusters)).data["random"])
+    distances = unpacked(Page(cluster_report(texts, clusters)).data["random"], "<u2") / 20_000
     every = np.sort((1 - clusters.points @ clusters.points.T)[np.triu_indices(40, 1)])
     assert (np.diff(distances) >= 0).all()
     shares = np.searchsorted(distances, every[::78]) / len(distances)
     assert_allclose(shares, np.arange(len(shares)) / 10, atol=0.02)
-    assert Page(report(corpus(8))).data["random"] == []
+    assert len(unpacked(Page(report(corpus(8))).data["random"], "<u2")) == 0
 
 
 def test_first_pair_is_similar_without_sharing_its_words():
@@ -292,6 +292,12 @@ def test_numbers_get_a_scale(kind):
     codes = unpacked(found["codes"], "<u2")
     assert codes[-1] == 65_535
     assert_allclose(-5 + codes[:-1] / 65_534 * 29, np.arange(-5, 25), atol=1e-3)
+
+
+def test_the_texts_themselves_are_no_column():
+    texts = corpus(6)
+    data = Page(report(texts, columns={"text": texts, "number": np.arange(6)})).data
+    assert [column["name"] for column in data["columns"]] == ["number"]
 
 
 def test_columns_that_are_not_numbers_or_hardly():

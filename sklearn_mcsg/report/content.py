@@ -28,6 +28,7 @@ _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_WORDS = 8  # of a node of the tree
 _CATEGORIES = 12  # of a column, and one for the others
 _N_OUTLIERS = 40
+_MANY_WORDS = 5  # enough for a pair that is worth looking at
 _CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
 _BATCH = 4096
 
@@ -62,15 +63,16 @@ def shown_points(points: np.ndarray) -> dict[str, Any]:
     return quantized(points, np.int16 if 2 * points.size <= _POINT_BYTES else np.int8)
 
 
-def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> list[float]:
-    """Distances of random pairs of texts in ascending order; none if there are few pairs."""
+def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
+    """Distances of random pairs of texts times 20,000, in ascending order; none if there are few pairs."""
     n = len(points)
     if n * (n - 1) // 2 < _FEW_PAIRS:
-        return []
+        return pack(np.empty(0, np.uint16))
     left = random_state.randint(n, size=_N_PAIRS)
     right = (left + random_state.randint(1, n, size=_N_PAIRS)) % n
     pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, _BATCH))
-    return np.sort(np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])).round(4).tolist()
+    distances = np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])
+    return pack(np.rint(20_000 * np.sort(distances)).astype(np.uint16))
 
 
 def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray) -> list[int]:
@@ -83,8 +85,9 @@ def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Grou
         here = set(words[groups.rows_of(int(i))])
         for k in np.argsort(-cosines, kind="stable")[:_CANDIDATES]:
             there = set(words[groups.rows_of(int(shown[k]))])
-            score = cosines[k] * (1 - len(here & there) / max(1, min(len(here), len(there))))
-            if score > best and shown[k] != i and here and there:
+            fewer = min(len(here), len(there))
+            score = cosines[k] * (1 - len(here & there) / max(1, fewer)) * min(1, fewer / _MANY_WORDS)
+            if score > best and shown[k] != i and fewer:
                 best, pair = score, [int(np.searchsorted(shown, i)), int(k)]
     return pair
 
@@ -142,7 +145,7 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 
 
 def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> list[dict[str, Any]]:
-    """Columns as categories, or as numbers if all values are numbers and there are more than a few."""
+    """Columns as categories, or as numbers if all values are numbers and there are more than a few different ones."""
     return [_column(str(name), [values[i] for i in shown.tolist()]) for name, values in columns.items()]
 
 

@@ -58,7 +58,7 @@ def cluster_report(
         Result of `cluster_texts`.
     columns : mapping of str to sequence, default=None
         Further columns of the input, with one value per text, that points can be coloured by. Columns of numbers get a
-        scale; others show their twelve most frequent values.
+        scale; others show their twelve most frequent values. A column of the texts themselves is left out.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None
@@ -109,7 +109,7 @@ def cluster_report(
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
         "tree": content.shown_tree(clusters.tree, shown),
         "words": content.shown_words(clusters.tree, clusters.terms, clusters.summaries, verbose),
-        "columns": content.shown_columns(columns or {}, shown),
+        "columns": content.shown_columns(_without_texts(columns or {}, clusters.texts), shown),
         "vocabulary": shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components),
         "leading": n_components < points.shape[1],
     }
@@ -184,6 +184,11 @@ def _check_texts(texts: Any) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
     return texts
+
+
+def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> dict[str, Sequence[Any]]:
+    """The columns, without that of the texts themselves."""
+    return {name: values for name, values in columns.items() if list(values) != texts}
 
 
 # The page -----------------------------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ const mcsg = { steps: 0 };  // texts visited in loops: tests bound the work of e
 window.mcsg = mcsg;
 const LONG = 600;
 
-// Unpacked by `unpack`: texts, their points at unit length, their positions on the map
-let texts, n, width, points, xs, ys, lines, leafOf, vocabulary;
+// Unpacked by `unpack`: texts, their points at unit length, positions on the map, distances of random pairs
+let texts, n, width, points, xs, ys, lines, leafOf, random, vocabulary;
 const state = { k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", allCards: false };
 
 const inflate = async packed => {
-  const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
+  const letters = atob(packed), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 };
 const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await inflate(packed)));
@@ -22,7 +23,9 @@ const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await in
 const unquantized = async ({ codes, factors, columns, bytes }) => {
   const values = new (bytes === 1 ? Int8Array : Int16Array)(await inflate(codes)), scale = new Float32Array(await inflate(factors));
   const rows = new Float32Array(values.length);
-  for (let i = 0; i < rows.length; i++) rows[i] = values[i] * scale[i % columns];
+  for (let start = 0; start < rows.length; start += columns) {
+    for (let d = 0; d < columns; d++) rows[start + d] = values[start + d] * scale[d];
+  }
   return rows;
 };
 const normalize = (rows, columns) => {
@@ -67,6 +70,7 @@ const unpack = async () => {
   }
   mcsg.steps += 3 * n;
   lines = data.lines && new Int32Array(await inflate(data.lines));
+  random = Float32Array.from(new Uint16Array(await inflate(data.random)), distance => distance / 20000);
   leafOf = new Uint32Array(await inflate(data.tree.leafOf));
   for (const column of data.columns) {
     column.codes = new (column.values ? Uint8Array : Uint16Array)(await inflate(column.codes));

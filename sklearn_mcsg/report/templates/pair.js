@@ -120,7 +120,10 @@ const drawText = (letter, i, content) => {
 // The words of each side with the largest contributions, in the order of the text; small ones are added up.
 const condensed = ({ rows, columns, matrix }) => {
   const most = Math.max(...matrix.flat().map(Math.abs));
-  const keep = (names, sizes) => largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
+  const keep = (names, sizes) => {
+    const large = largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
+    return large.length === names.length - 1 ? names.map((_, i) => i) : large;  // a single other word has its own row
+  };
   const size = value => value.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
   const left = keep(rows, matrix.map(size)), right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
   const place = (chosen, length) => Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
@@ -159,7 +162,7 @@ const drawHeat = (explanation, value) => {
 // The measure and the neighbours -------------------------------------------------------------------------------------
 
 const byChance = distance => {
-  const among = data.random, whose = "random pairs of these texts";
+  const among = random, whose = "random pairs of these texts";
   let low = 0, high = among.length;  // the number of random pairs at most this far apart
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -174,7 +177,7 @@ const bins = { of: null };
 const histogram = value => {
   if (!bins.of) {
     bins.of = new Array(BINS).fill(0);
-    data.random.forEach(distance => bins.of[Math.max(0, Math.min(BINS - 1, Math.floor((BINS * (2 - distance)) / 2)))]++);
+    random.forEach(distance => bins.of[Math.max(0, Math.min(BINS - 1, Math.floor((BINS * (2 - distance)) / 2)))]++);
   }
   const tallest = Math.max(...bins.of), x = 2 + (2 * BINS * (value + 1));
   const bars = wanted => bins.of.map((size, i) => (size && wanted(4 + 4 * i)
@@ -220,7 +223,7 @@ const drawPair = () => {
   drawText("B", b, content(b, explanation.columns, sums[1]));
   const told = [histogram(value), html("p", { class: "chance" }, byChance(1 - value))];
   $("measure").replaceChildren(html("div", {}, html("strong", {}, decimal(value)), html("p", {}, "cosine")),
-    ...(data.random.length ? told : []));
+    ...(random.length ? told : []));
   drawHeat(explanation, value);
   drawNear();
 };
