@@ -68,7 +68,7 @@ const sumsOf = ({ matrix, columns }) => [
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
 const folding = text => Array.from({ length: text.length }, (_, i) => {
   const lower = text[i].toLowerCase();
-  return lower.length === 1 ? lower.replace(/[\u2019\u02bc\u2018]/, "'") : text[i];
+  return lower.length === 1 ? lower.replace(/[\u2019\u02bc]/, "'") : text[i];
 }).join("");
 
 // Where each word of a text stands, in order: whole words only, or parts of words that follow each other.
