@@ -56,6 +56,7 @@ paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
+	$(BIN)/python benchmarks/levels.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html

@@ -22,7 +22,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
-_FEW_GROUPS = 50
+FEW_GROUPS = 50  # with fewer, p-values are rough
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
 
@@ -84,6 +84,15 @@ class NullDistribution:
         low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
         limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
+
+    def check_level(self, level: float) -> None:
+        """Raise unless `level` is a share that p-values can reach."""
+        check_share(level, "level")
+        if level * (1 + self.window) < 1:
+            raise ValueError(
+                f"level={level} is below the smallest p-value that {self.window} random pairs can give: calibrate "
+                f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
+            )
 
     @property
     def window(self) -> int:
@@ -178,23 +187,6 @@ class CalibrationMixin:
         """Number of random pairs that a pair is compared with, once calibrated."""
         return self._calibrated().window
 
-    def p_value_of_fitted(self: Any, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """P-values of pairs of fitted groups whose distances are known.
-
-        Parameters
-        ----------
-        left, right : ndarrays of int of shape (n_pairs,)
-            Indices of the groups of each pair.
-        distances : ndarray of shape (n_pairs,)
-            Their distances.
-
-        Returns
-        -------
-        p : ndarray of shape (n_pairs,)
-        """
-        size = self._fitted_sizes()
-        return self._calibrated().p_value(pair_size(size[left], size[right]), distances)
-
     def similar(self: Any, X: GroupsLike, Y: GroupsLike, *, level: float = 0.01) -> np.ndarray:
         """Whether the p-value of each pair is at most `level`, row by row.
 
@@ -209,14 +201,8 @@ class CalibrationMixin:
         -------
         similar : ndarray of shape (n_groups,) of bool
         """
-        check_share(level, "level")
-        p, window = self.p_value(X, Y), self.n_random_pairs
-        if level * (1 + window) < 1:
-            raise ValueError(
-                f"level={level} is below the smallest p-value that {window} random pairs can give: call calibrate "
-                f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
-            )
-        return p <= level
+        self._calibrated().check_level(level)
+        return self.p_value(X, Y) <= level
 
     def sizes(self, prepared: Any) -> np.ndarray:
         """What distances of prepared groups depend on by chance: nothing, unless a subclass says otherwise."""
@@ -267,7 +253,7 @@ def null_distribution(
     """Compare random pairs of groups: `compare` returns their distances from the indices of both sides."""
     if len(size) < 2:
         raise ValueError("calibrate needs at least two groups to draw pairs from.")
-    if len(size) < _FEW_GROUPS:
+    if len(size) < FEW_GROUPS:
         warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
     left, right = random_pairs(len(size), n_pairs, random_state)
     return NullDistribution.of(pair_size(size[left], size[right]), compare(left, right), output, power)

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import sklearn_mcsg
-from sklearn_mcsg import GroupNeighbors, make_text_similarity, spearman_interval
+from sklearn_mcsg import GroupNeighbors, make_text_embedding, make_text_similarity, spearman_interval
 from sklearn_mcsg.cli import main
 from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
 from sklearn_mcsg.datasets import load_short_texts
@@ -70,22 +70,74 @@ def test_compare(mcsg):
     near, far = (json.loads(mcsg("compare", a, other, "--format", "json").out) for other in (b, c))
     assert near["distance"] < far["distance"]
     assert near["p_value"] < 0.05 < far["p_value"]
+    assert near["p_value_corpus"] == "the 360 bundled short texts"
+    pipeline = make_text_embedding().fit(load_short_texts().data)
+    cosine = np.prod(pipeline.transform([a, b]), axis=0).sum()
+    assert_allclose([near["similarity"], 1 - near["distance"]], cosine, atol=1e-6)
     assert [word["word"] for word in near["words_a"]] == ["a", "cat", "sat", "on", "the", "mat", "."]
-    parts = [word["contribution"] for word in near["words_a"] + near["words_b"]]
-    assert near["similarity"] - sum(parts) > 0, "what is left is the penalty and the prior"
+    for part in ("words_a", "words_b", "pairs"):
+        assert_allclose(sum(word["contribution"] for word in near[part]), cosine, atol=1e-6)
+    assert {"word_a": "cat", "word_b": "kitten"}.items() <= near["pairs"][0].items()
     table = mcsg("compare", a, b).out
-    assert f"{near['distance']:.3f}" in table
-    assert f"{near['similarity']:.2f}" in table
+    assert f"{near['similarity']:.3f}" in table
+    assert "of random pairs of similar length from the 360 bundled short texts are at least as near" in table
+    assert "for      cat ~ kitten +0." in table
+    assert "against  " in table
     assert "\x1b" not in table
     (row,) = csv.DictReader(io.StringIO(mcsg("compare", a, b, "--format", "csv").out))
+    assert list(row) == ["text_a", "text_b", "similarity", "distance", "p_value"]
     assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
 
 
-def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
+def test_compare_exactly(mcsg):
+    a, b = TEXTS[:2]
+    found = json.loads(mcsg("compare", a, b, "--exact", "--format", "json").out)
+    pipeline = make_text_similarity(random_state=0, n_references=100).fit(load_short_texts().data)
+    groups = pipeline[:-1].transform([a, b])
+    assert_allclose(found["distance"], pipeline[-1].pairwise(groups)[0, 1], rtol=1e-6)
+    assert_allclose(found["similarity"], pipeline[-1].pairwise(groups, output="similarity")[0, 1], rtol=1e-6)
+    parts = [word["contribution"] for word in found["words_a"] + found["words_b"]]
+    assert found["similarity"] - sum(parts) > 0, "what is left is the penalty and the prior"
+    assert "pairs" not in found
+    table = mcsg("compare", a, b, "--exact").out
+    assert f"{found['distance']:.3f}" in table
+    assert f"{found['similarity']:.2f}" in table
+    assert re.search(r"for +\w+ \([AB]\) \+", table)
+    assert (
+        "--criterion belongs to the model comparison: add --exact"
+        in mcsg("compare", a, b, "--criterion", "tic", code=1).err
+    )
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_compare_equal_short_and_strange_texts(mcsg, exact):
+    def compare(a, b):
+        assert mcsg("compare", a, b, *exact).out
+        return json.loads(mcsg("compare", a, b, *exact, "--format", "json").out)
+
+    for text in ("cat", TEXTS[0], "Ambromycin"):
+        found = compare(text, text.upper())
+        assert abs(found["distance"]) < 1e-6
+        assert found["p_value"] < 0.002
+    different = compare("Zortanol", "Ambromycin")
+    assert different["distance"] > 0.3
+    assert compare("cat", TEXTS[2])["p_value"] > 0.05
+
+
+def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
     with_corpus = mcsg("compare", *TEXTS[:2], "--corpus", corpus)
     assert "Only 6 texts: distances are relative to the corpus and unreliable below 10" in with_corpus.err
+    assert "p-value            -   needs a corpus of at least 50 different texts" in with_corpus.out
+    found = json.loads(mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--format", "json").out)
+    assert found["p_value"] is found["p_value_corpus"] is None
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
     assert "'\u2603' has no words: there is nothing to compare" in mcsg("compare", "\u2603", TEXTS[0], code=1).err
+    one = tmp_path / "one.txt"
+    one.write_text(TEXTS[0])
+    assert "one.txt holds one text" in mcsg("compare", *TEXTS[:2], "--corpus", one, code=1).err
+    large = tmp_path / "large.txt"
+    large.write_text("\n".join(load_short_texts().data * 2))
+    assert "from large.txt are at least as near" in mcsg("compare", *TEXTS[:2], "--corpus", large).out
 
 
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
@@ -182,7 +234,9 @@ def test_equal_texts_are_one_cluster(mcsg, tmp_path):
 
 
 def test_short_texts_are_not_all_the_same_under_tic(mcsg):
-    result = json.loads(mcsg("compare", "the cat", "stocks fell sharply", "--criterion", "tic", "--format", "json").out)
+    result = json.loads(
+        mcsg("compare", "the cat", "stocks fell sharply", "--exact", "--criterion", "tic", "--format", "json").out
+    )
     assert result["distance"] > 0.5
 
 

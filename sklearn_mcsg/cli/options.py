@@ -59,9 +59,16 @@ def _add_compare(commands: Any) -> None:
     command.add_argument("a", metavar="TEXT", help="the first text")
     command.add_argument("b", metavar="TEXT", help="the second text")
     command.add_argument(
-        "--corpus", help="file of reference texts of the same kind (default: 360 short texts on 12 topics)"
+        "--corpus",
+        help="file of reference texts: p-values hold for texts of its kind (default: the 360 bundled short texts)",
     )
     _add_column(command)
+    command.add_argument(
+        "--exact",
+        action="store_true",
+        help="compare models in place of embeddings. Fields of json and csv: similarity is then the evidence for one "
+        "model and distance goes from 0 to 2; otherwise they are the cosine and 1 - cosine",
+    )
     _add_models(command)
     _add_common(command)
 

@@ -2,10 +2,12 @@
 
     text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
 
-`files` reads published word vectors and `recipes` builds the pipelines for texts. `clusters` finds clusters of texts,
-which `terms` and `summaries` describe, and `indexes` keeps saved indexes of texts up to date.
+`files` reads published word vectors and `recipes` builds the pipelines for texts. `calibration` gives p-values to pairs
+of texts, `clusters` finds clusters of texts, which `terms` and `summaries` describe, and `indexes` keeps saved indexes
+of texts up to date.
 """
 
+from sklearn_mcsg.text.calibration import TextCalibration, calibrate_texts
 from sklearn_mcsg.text.clusters import TextClusters, cluster_texts
 from sklearn_mcsg.text.files import load_word_vectors
 from sklearn_mcsg.text.indexes import update_index
@@ -17,7 +19,9 @@ from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
 __all__ = [
     "ClusterSummary",
     "EmbeddingVectorizer",
+    "TextCalibration",
     "TextClusters",
+    "calibrate_texts",
     "cluster_texts",
     "load_word_vectors",
     "make_text_embedding",
