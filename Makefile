@@ -57,6 +57,7 @@ paper: .venv/bench
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
 	$(BIN)/python benchmarks/levels.py --data $(DATA)
+	$(BIN)/python benchmarks/search.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html

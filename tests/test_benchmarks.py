@@ -93,6 +93,14 @@ def test_grouping(tmp_path):
     assert "| Diag centered, recipe |" in report
 
 
+def test_search(tmp_path):
+    write_data(tmp_path)
+    report = run("search.py", tmp_path / "search", "--data", tmp_path, "--texts", "60", "--seeds", "2")
+    assert "## GloVe 6B 50d" in report
+    for row in ("topic, 360 short texts, 12 topics", "rest, 360 short texts, 12 topics", "topic, tiny", "rest, tiny"):
+        assert f"| {row} |" in report
+
+
 def test_maximum_mean_discrepancy(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     sts = importlib.import_module("sts")

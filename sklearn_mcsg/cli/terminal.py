@@ -8,12 +8,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import category
 
 from wcwidth import wcswidth, wcwidth
 
-from sklearn_mcsg.pair_explanation import PairExplanation
+if TYPE_CHECKING:  # the command imports this module first, and nothing slow with it
+    from sklearn_mcsg.pair_explanation import PairExplanation
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
 _CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured

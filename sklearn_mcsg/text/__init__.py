@@ -3,8 +3,8 @@
     text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
 
 `files` reads published word vectors and `recipes` builds the pipelines for texts. `calibration` gives p-values to pairs
-of texts, `clusters` finds clusters of texts, which `terms` and `summaries` describe, and `indexes` keeps saved indexes
-of texts up to date.
+of texts, `clusters` finds clusters of texts, which `terms` and `summaries` describe, `search` finds texts by meaning
+and by `words`, and `indexes` keeps saved indexes of texts up to date.
 """
 
 from sklearn_mcsg.text.calibration import TextCalibration, calibrate_texts
@@ -12,6 +12,7 @@ from sklearn_mcsg.text.clusters import TextClusters, cluster_texts
 from sklearn_mcsg.text.files import load_word_vectors
 from sklearn_mcsg.text.indexes import update_index
 from sklearn_mcsg.text.recipes import make_text_embedding, make_text_similarity
+from sklearn_mcsg.text.search import TextHits, TextSearch
 from sklearn_mcsg.text.summaries import ClusterSummary, summarize_clusters
 from sklearn_mcsg.text.tokens import tokenize
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
@@ -21,6 +22,8 @@ __all__ = [
     "EmbeddingVectorizer",
     "TextCalibration",
     "TextClusters",
+    "TextHits",
+    "TextSearch",
     "calibrate_texts",
     "cluster_texts",
     "load_word_vectors",
