@@ -309,6 +309,11 @@ def test_columns_that_are_not_numbers_or_hardly():
     wide = column([-1.7e308, 1.7e308, *map(float, range(40))])
     assert unpacked(wide["codes"], "<u2")[:2].tolist() == [0, 65_534]
     assert column([True, False, True])["values"] == ["True", "False"]
+    assert column(["1" + ".0" * (i > 0) + "0" * i for i in range(20)])["values"], "one number, written in many ways"
+    pd = pytest.importorskip("pandas")
+    series = pd.Series(["x", None, "y"], index=[5, 6, 7], dtype="string")
+    assert unpacked(column(series)["codes"], np.uint8).tolist() == [0, 255, 1]
+    assert unpacked(column(pd.Series([pd.NaT, pd.Timestamp(0)]))["codes"], np.uint8).tolist() == [255, 0]
 
 
 # The map ------------------------------------------------------------------------------------------------------------

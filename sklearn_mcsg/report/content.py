@@ -80,8 +80,9 @@ def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Grou
     best, pair = -np.inf, [0, min(1, len(shown) - 1)]
     typical = np.intersect1d([i for summary in summaries for i in summary.members[:_TYPICAL]], shown)
     words: Any = groups.labels
+    among = points[shown]
     for i in typical[: 50 * _TYPICAL]:
-        cosines = (points[shown] @ points[i]).astype(np.float64)
+        cosines = (among @ points[i]).astype(np.float64)
         here = set(words[groups.rows_of(int(i))])
         for k in np.argsort(-cosines, kind="stable")[:_CANDIDATES]:
             there = set(words[groups.rows_of(int(shown[k]))])
@@ -146,14 +147,15 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 
 def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> list[dict[str, Any]]:
     """Columns as categories, or as numbers if all values are numbers and there are more than a few different ones."""
-    return [_column(str(name), [values[i] for i in shown.tolist()]) for name, values in columns.items()]
+    every = ((str(name), list(values)) for name, values in columns.items())
+    return [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
 
 
 def _column(name: str, values: list[Any]) -> dict[str, Any]:
     present = [None if _is_missing(value) else value for value in values]
     numbers = _as_numbers(present)
     frequent = Counter(str(value) for value in present if value is not None).most_common()
-    if numbers is not None and len(frequent) > _CATEGORIES:
+    if numbers is not None and len(np.unique(numbers[~np.isnan(numbers)])) > _CATEGORIES:
         low, high = np.nanmin(numbers), np.nanmax(numbers)
         with np.errstate(invalid="ignore"):
             levels = np.rint(65_534 * ((numbers / 2 - low / 2) / (high / 2 - low / 2)))  # halves do not overflow
@@ -168,7 +170,9 @@ def _column(name: str, values: list[Any]) -> dict[str, Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float | np.floating) and not isfinite(value))
+    if isinstance(value, float | np.floating):
+        return not isfinite(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, str) and not value)
 
 
 def _as_numbers(values: list[Any]) -> np.ndarray | None:

@@ -104,7 +104,8 @@ def _attraction(affinities: sparse.csr_array, rows: np.ndarray, positions: np.nd
     """Sum of p_ij (y_i - y_j) / (1 + d_ij^2) over the neighbours j, in single precision."""
     x, y = positions.T.astype(np.float32)
     squares = (x[rows] - x[affinities.indices]) ** 2 + (y[rows] - y[affinities.indices]) ** 2
-    weights = sparse.csr_array((affinities.data / (1 + squares), affinities.indices, affinities.indptr))
+    closeness = affinities.data / (1 + squares)
+    weights = sparse.csr_array((closeness, affinities.indices, affinities.indptr), shape=affinities.shape)
     return weights.sum(axis=1)[:, None] * positions - weights @ positions
 
 
