@@ -9,7 +9,7 @@ demo: .venv/text
 	@mkdir -p demo
 	$(BIN)/mcsg cluster $(TEXTS) --report demo/report.html
 	@echo
-	$(BIN)/mcsg search $(TEXTS) "my puppy is ill" "a storm on the coast" "how to save money" -k 3
+	$(BIN)/mcsg search $(TEXTS) "sick puppy" "storm near the coast" "saving money for a pension" -k 3
 	@echo
 	$(BIN)/mcsg compare "A cat slept on the sofa." "The kitten naps in an armchair."
 	@echo

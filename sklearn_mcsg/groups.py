@@ -149,6 +149,10 @@ class Groups:
         -------
         groups : Groups
 
+        Notes
+        -----
+        Vectors that are zero beside others of their group give a warning, because they may be padding.
+
         Examples
         --------
         >>> from sklearn_mcsg import Groups
@@ -173,7 +177,9 @@ class Groups:
         vectors = np.concatenate([array.reshape(-1, width) for array in checked])
         sizes = [len(array) for array in checked]
         joined = (_checks.join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
-        return cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
+        groups = cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
+        _checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
+        return groups
 
     @classmethod
     def from_labels(
