@@ -1,4 +1,5 @@
-// Lists of texts: cards of clusters with bars of words, the texts that a search has found, outliers; and the table to download.
+// Lists of texts: cards of clusters with bars of words, the texts that a search has found, and outliers; the table to
+// download.
 
 const CARDS = 24, BARS = 6, LISTED = 100;
 
@@ -34,12 +35,15 @@ const bar = ({ name, here, everywhere }, longest) => {
   fill.style.width = `${(100 * here) / longest}%`;
   mark.style.insetInlineStart = `${Math.min(100, (100 * everywhere) / longest)}%`;
   return html("li", { title: `${percent(here)} of this cluster's texts, ${percent(everywhere)} of all` },
-    html("span", { class: "name", dir: "auto" }, name), html("span", { class: "track", "aria-hidden": "true" }, fill, mark),
-    html("span", { class: "share" }, percent(here)), html("span", { class: "unseen" }, `of the cluster, ${percent(everywhere)} of all texts`));
+    html("span", { class: "name", dir: "auto" }, name),
+    html("span", { class: "track", "aria-hidden": "true" }, fill, mark),
+    html("span", { class: "share" }, percent(here)),
+    html("span", { class: "unseen" }, `of the cluster, ${percent(everywhere)} of all texts`));
 };
 const everyText = (c, size) => {
   const list = html("ul", { class: "members" }), more = html("button", { type: "button", class: "quiet" });
-  const details = html("details", {}, html("summary", {}, lines ? "All texts that are shown" : `All ${whole(size)} texts`));
+  const every = lines ? "All texts that are shown" : `All ${whole(size)} texts`;
+  const details = html("details", {}, html("summary", {}, every));
   details.addEventListener("toggle", () => {
     if (!details.open || list.isConnected) return;
     details.append(html("div", { class: "scroll" }, list, more));
@@ -59,7 +63,8 @@ const card = (c, longest) => {
 };
 const drawClusters = () => {
   const shown = state.allCards ? state.k : Math.min(state.k, CARDS);
-  const longest = Math.max(.01, ...cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here)));
+  const shares = cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here));
+  const longest = Math.max(.01, ...shares);
   $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c, longest)));
   $("more").hidden = shown === state.k;
   $("more").textContent = `Show ${count(state.k - shown, "smaller cluster")}`;
@@ -104,16 +109,16 @@ const drawOutliers = () => {
 // The table ----------------------------------------------------------------------------------------------------------
 
 // A field for spreadsheets: one that would begin a formula gets an apostrophe in front.
-const field = value => {
-  const text = String(value), safe = /^[=+\-@\t\r]/.test(text) && typeof value === "string" ? `'${text}` : text;
+const field = text => {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const table = () => {
   const rows = ["line,text,cluster,label,distance"];
   for (let i = 0; i < n; i++) {
     const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
-    rows.push([(lines ? lines[i] : i) + 1, text, c, named(cut.nodes[c]), cut.distance[i].toFixed(4)].map((value, place) =>
-      (place === 4 ? value : field(value))).join(","));
+    const line = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
+    rows.push([line, field(text), c, field(label), cut.distance[i].toFixed(4)].join(","));
   }
   mcsg.steps += n;
   return `\ufeff${rows.join("\r\n")}\r\n`;

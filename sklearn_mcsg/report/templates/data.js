@@ -10,7 +10,9 @@ const LONG = 600;
 
 // Unpacked by `unpack`: texts, their points at unit length, positions on the map, distances of random pairs
 let texts, n, width, points, xs, ys, lines, leafOf, random, vocabulary;
-const state = { k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", allCards: false };
+const state = {
+  k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", allCards: false,
+};
 
 const inflate = async packed => {
   const letters = atob(packed), bytes = new Uint8Array(letters.length);
@@ -21,7 +23,8 @@ const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await in
 
 // Rows of small integers with one factor per column.
 const unquantized = async ({ codes, factors, columns, bytes }) => {
-  const values = new (bytes === 1 ? Int8Array : Int16Array)(await inflate(codes)), scale = new Float32Array(await inflate(factors));
+  const values = new (bytes === 1 ? Int8Array : Int16Array)(await inflate(codes));
+  const scale = new Float32Array(await inflate(factors));
   const rows = new Float32Array(values.length);
   for (let start = 0; start < rows.length; start += columns) {
     for (let d = 0; d < columns; d++) rows[start + d] = values[start + d] * scale[d];

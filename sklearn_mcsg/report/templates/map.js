@@ -10,7 +10,8 @@ const yOf = i => view.zoom * (view.edge + ys[i] * (view.height - 2 * view.edge))
 
 // Texts by cells of a grid, so that a pointer looks only at those around it.
 const buildGrid = () => {
-  const cellOf = i => Math.min(CELLS - 1, Math.floor(ys[i] * CELLS)) * CELLS + Math.min(CELLS - 1, Math.floor(xs[i] * CELLS));
+  const along = value => Math.min(CELLS - 1, Math.floor(value * CELLS));
+  const cellOf = i => along(ys[i]) * CELLS + along(xs[i]);
   grid.first = new Uint32Array(CELLS * CELLS + 1);
   for (let i = 0; i < n; i++) grid.first[cellOf(i) + 1]++;
   for (let c = 0; c < CELLS * CELLS; c++) grid.first[c + 1] += grid.first[c];
@@ -41,7 +42,8 @@ const textAt = (x, y) => {
 const palette = [];
 const readPalette = () => {
   const style = getComputedStyle(document.documentElement);
-  palette.splice(0, palette.length, ...Array.from({ length: COLOURS + 1 }, (_, c) => style.getPropertyValue(`--c${c}`).trim()));
+  const colours = Array.from({ length: COLOURS + 1 }, (_, c) => style.getPropertyValue(`--c${c}`).trim());
+  palette.splice(0, palette.length, ...colours);
   palette.edge = style.getPropertyValue("--card").trim();
   palette.ink = style.getPropertyValue("--ink").trim();
   sprites.clear();
@@ -101,7 +103,8 @@ const sprite = (style, radius) => {
 const isLit = i => (!state.hits || state.hits[i]) && (state.lit < 0 || cut.clusterOf[i] === state.lit);
 
 const prepared = id => {
-  const canvas = $(id), ratio = devicePixelRatio || 1, [w, h] = [view.room, view.height].map(v => Math.round(v * ratio));
+  const canvas = $(id), ratio = devicePixelRatio || 1;
+  const [w, h] = [view.room, view.height].map(size => Math.round(size * ratio));
   if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
   const brush = canvas.getContext("2d");
   brush.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -131,7 +134,7 @@ const drawPoints = () => {
   mcsg.steps += all ? n : 2 * n;
 };
 
-// Labels stand where most texts of their cluster are, the largest cluster first; a label that finds no place is left out.
+// Labels stand where most texts of their cluster are, the largest cluster first; one that finds no place is left out.
 const homes = { of: [] };
 const findHomes = () => {
   const side = 24, counts = new Uint32Array(state.k * side * side);
@@ -223,13 +226,15 @@ const drawMap = () => {
 const drawLegend = () => {
   const column = chosenColumn(), box = $("legend");
   if (!column) return box.replaceChildren();
-  const item = (mark, name, size) => html("span", { class: "item" }, mark, name, html("span", { class: "soft" }, ` ${whole(size)}`));
+  const item = (mark, name, size) =>
+    html("span", { class: "item" }, mark, name, html("span", { class: "soft" }, ` ${whole(size)}`));
   if (column.values) {
     const items = column.values.map((name, c) => item(swatch(c), name, column.counts[c]));
     if (column.others) items.push(item(swatch(0, `c${GREY}`), "other", column.others));
     return box.replaceChildren(...items);
   }
-  const scale = picture(120, 10, ...Array.from({ length: 40 }, (_, s) => svg("rect", { x: 3 * s, y: 0, width: 3.2, height: 10, fill: rampAt(s / 39) })));
+  const step = (_, s) => svg("rect", { x: 3 * s, y: 0, width: 3.2, height: 10, fill: rampAt(s / 39) });
+  const scale = picture(120, 10, ...Array.from({ length: 40 }, step));
   scale.setAttribute("class", "scale");
   box.replaceChildren(html("span", { class: "item" }, whole(column.low), scale, whole(column.high)));
 };

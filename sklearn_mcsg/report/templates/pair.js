@@ -4,11 +4,15 @@ const NEIGHBOURS = 8, HEAT = 12, SMALL = .05, BINS = 56, TOO_LONG = -1, TOO_RARE
 
 // The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word.
 const partsOf = i => {
-  const { d, sizes, first, tokens, weights, vectors, mean, variance, centre, noise, prior, spread, projection } = vocabulary;
+  const { d, sizes, first, tokens, weights, vectors, projection } = vocabulary;
+  const { mean, variance, centre, noise, prior, spread } = vocabulary;
   if (sizes[i] <= 0) return null;
   const weightOf = new Map();
-  for (const word of tokens.subarray(first[i], first[i + 1])) weightOf.set(word, (weightOf.get(word) || 0) + weights[word]);
-  const words = [...weightOf.keys()], sum = words.reduce((total, word) => total + weightOf.get(word), 0), all = sum + prior;
+  for (const word of tokens.subarray(first[i], first[i + 1])) {
+    weightOf.set(word, (weightOf.get(word) || 0) + weights[word]);
+  }
+  const words = [...weightOf.keys()], sum = words.reduce((total, word) => total + weightOf.get(word), 0);
+  const all = sum + prior;
   if (!sum) return null;
   const rows = words.map(() => new Float64Array(2 * d));
   for (let k = 0; k < d; k++) {
@@ -91,7 +95,8 @@ const placesOf = (text, words) => {
 const coloured = (text, value, most) => {
   const tone = most ? Math.abs(value) / most : 0;
   if (tone < .03) return text;
-  const span = html("span", { class: `word ${value > 0 ? "for" : "against"}`, title: `${signed(value, 3)} of the cosine` }, text);
+  const kind = value > 0 ? "for" : "against";
+  const span = html("span", { class: `word ${kind}`, title: `${signed(value, 3)} of the cosine` }, text);
   span.style.setProperty("--tone", tone);
   return span;
 };
@@ -111,7 +116,8 @@ const drawText = (letter, i, content) => {
   box.replaceChildren(html("span", { class: "letter" }, letter),
     html("p", { class: "body", dir: "auto", tabindex: long ? 0 : null }, ...content), ofText(i));
   if (data.cut[i]) {
-    box.append(html("p", { class: "of" }, `The first ${whole(texts[i].length)} of ${count(data.cut[i], "character")} are shown.`));
+    const shown = `The first ${whole(texts[i].length)} of ${count(data.cut[i], "character")} are shown.`;
+    box.append(html("p", { class: "of" }, shown));
   }
 };
 
@@ -125,10 +131,15 @@ const condensed = ({ rows, columns, matrix }) => {
     return large.length === names.length - 1 ? names.map((_, i) => i) : large;  // a single other word has its own row
   };
   const size = value => value.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
-  const left = keep(rows, matrix.map(size)), right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
-  const place = (chosen, length) => Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
+  const left = keep(rows, matrix.map(size));
+  const right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
+  const place = (chosen, length) =>
+    Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
   const [r, c] = [place(left, rows.length), place(right, columns.length)];
-  const names = (chosen, all) => [...chosen.map(i => all[i]), ...(chosen.length < all.length ? [`${all.length - chosen.length} others`] : [])];
+  const names = (chosen, all) => {
+    const others = all.length - chosen.length;
+    return [...chosen.map(i => all[i]), ...(others ? [`${others} others`] : [])];
+  };
   const result = { rows: names(left, rows), columns: names(right, columns) };
   result.matrix = result.rows.map(() => result.columns.map(() => 0));
   matrix.forEach((row, i) => row.forEach((value, j) => { result.matrix[r[i]][c[j]] += value; }));
@@ -142,17 +153,22 @@ const cell = (value, most) => {
 };
 const strongest = ({ rows, columns, matrix }) => {
   const flat = matrix.flat(), m = columns.length;
-  return largest(flat, 3).filter(p => flat[p] > 0).map(p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`);
+  const name = p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`;
+  return largest(flat, 3).filter(p => flat[p] > 0).map(name);
 };
 const drawHeat = (explanation, value) => {
   if (explanation.why) return $("heat").replaceChildren(html("p", { class: "hint small" }, explanation.why));
   const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
   const most = Math.max(...matrix.flat().map(Math.abs)) || 1, sum = matrix.flat().reduce((u, v) => u + v, 0);
-  const head = html("tr", {}, html("th", { class: "corner" }), ...columns.map(name => html("th", { scope: "col" }, html("span", {}, name))));
-  const body = matrix.map((row, r) => html("tr", {}, html("th", { scope: "row" }, rows[r]), ...row.map(v => cell(v, most))));
+  const heading = name => html("th", { scope: "col" }, html("span", {}, name));
+  const head = html("tr", {}, html("th", { class: "corner" }), ...columns.map(heading));
+  const body = matrix.map((row, r) =>
+    html("tr", {}, html("th", { scope: "row" }, rows[r]), ...row.map(v => cell(v, most))));
+  const told = pairs.length ? `: ${pairs.join(", ")}` : "";
   $("heat").replaceChildren(
-    html("p", { class: "hint small" }, html("span", { class: "word for" }, "Blue"), " pairs of words raise the cosine, ",
-      html("span", { class: "word against" }, "orange"), ` pairs lower it${pairs.length ? `: ${pairs.join(", ")}` : ""}.`),
+    html("p", { class: "hint small" },
+      html("span", { class: "word for" }, "Blue"), " pairs of words raise the cosine, ",
+      html("span", { class: "word against" }, "orange"), ` pairs lower it${told}.`),
     html("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "Pairs of words" },
       html("table", {}, html("thead", {}, head), html("tbody", {}, ...body))));
   $("heat").dataset.sum = sum.toFixed(4);

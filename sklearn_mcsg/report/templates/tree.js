@@ -12,7 +12,8 @@ children.forEach(([a, b]) => {
   nodes.leaf.push(Math.min(nodes.leaf[a], nodes.leaf[b]));
 });
 for (let t = nLeaves - 2; t >= 0; t--) {
-  const [large, small] = [...children[t]].sort((a, b) => nodes.size[b] - nodes.size[a] || nodes.leaf[a] - nodes.leaf[b]);
+  const bySize = (a, b) => nodes.size[b] - nodes.size[a] || nodes.leaf[a] - nodes.leaf[b];
+  const [large, small] = [...children[t]].sort(bySize);
   nodes.slot[large] = nodes.slot[nLeaves + t];
   nodes.slot[small] = nLeaves - 1 - t;
 }
@@ -23,7 +24,8 @@ const wordsOf = node => data.words.nodes[node].map(([term, here]) => {
   const [name, everywhere] = data.words.terms[term];
   return { name, here: here / nodes.size[node], everywhere: everywhere / total };
 });
-const named = (node, most = 3) => data.words.nodes[node].slice(0, most).map(([term]) => data.words.terms[term][0]).join(", ")
+const named = (node, most = 3) =>
+  data.words.nodes[node].slice(0, most).map(([term]) => data.words.terms[term][0]).join(", ")
   || "no words";
 
 // The current cut: nodes of the clusters, the largest first; the cluster of each text; distances to the centres.
@@ -114,7 +116,9 @@ const ofText = i => {
 
 // Numbers of clusters at which the slider stops: every one up to fifty, then 3 % more each time.
 const stops = [1];
-while (stops.at(-1) < nLeaves) stops.push(Math.min(nLeaves, Math.max(stops.at(-1) + 1, Math.round(1.03 * stops.at(-1)))));
+while (stops.at(-1) < nLeaves) {
+  stops.push(Math.min(nLeaves, Math.max(stops.at(-1) + 1, Math.round(1.03 * stops.at(-1)))));
+}
 // The place of any number of clusters among the stops, which need not be whole.
 const placeOfNumber = k => {
   const next = stops.findIndex(stop => stop >= k);
@@ -125,7 +129,8 @@ const drawEvidence = () => {
   const box = $("evidence"), room = box.clientWidth, height = 54;
   if (nLeaves < 3 || !room) return box.replaceChildren();
   const most = Math.max(...excess) || 1;
-  const x = k => 9 + ((room - 18) * placeOfNumber(k)) / (stops.length - 1), y = e => height - 6 - (height - 14) * Math.sqrt(e / most);
+  const x = k => 9 + ((room - 18) * placeOfNumber(k)) / (stops.length - 1);
+  const y = e => height - 6 - (height - 14) * Math.sqrt(e / most);
   const at = k => `${x(k).toFixed(1)} ${y(excess[k - 1]).toFixed(1)}`;
   const { best } = data.tree, { k } = state;
   box.replaceChildren(picture(room, height,
@@ -146,7 +151,7 @@ const drawSlider = () => {
   $("given").toggleAttribute("aria-current", k === given);
   $("best").toggleAttribute("aria-current", k === best);
   $("evidence-hint").textContent = k === best ? "The BIC is lowest here." :
-    `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below that" : "above that"} of ${count(best, "cluster")}.`;
+    `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of ${count(best, "cluster")}.`;
   drawEvidence();
 };
 
