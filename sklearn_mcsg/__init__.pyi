@@ -54,7 +54,7 @@ from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
-from .report import cluster_report
+from .report import cluster_report, write_report
 from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
@@ -152,4 +152,5 @@ __all__ = [
     "text",
     "update_index",
     "validate_groups",
+    "write_report",
 ]
