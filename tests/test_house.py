@@ -27,7 +27,8 @@ DRAWING = """
     _fitted _estimator base
     baselines similarity
     embedded _landmarks embedding
-    pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy _classes classification
+    pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
+    _classes classification
     text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
     text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
     text.search text.indexes text
