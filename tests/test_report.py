@@ -627,9 +627,14 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
     assert page.evaluate("state.k") == 15
     page.locator("#given").click()
     assert page.evaluate("state.k") == 14
+    assert tree.best_number == 1
+    assert page.locator("#best").is_hidden()
+    assert "does not choose a number" in page.locator("#evidence-hint").text_content()
+    page.evaluate("data.tree.best = 6; drawSlider()")
+    assert "BIC" in page.locator("#evidence-hint").text_content()
     page.locator("#best").click()
-    assert page.evaluate("state.k") == tree.best_number
-    assert "lowest" in page.locator("#evidence-hint").text_content()
+    assert page.evaluate("state.k") == 6
+    assert "The BIC is lowest here" in page.locator("#evidence-hint").text_content()
 
 
 def test_cards_follow_the_slider(visit, clusters):

@@ -152,8 +152,9 @@ const drawSlider = () => {
   $("given").toggleAttribute("aria-current", k === given);
   $("best").toggleAttribute("aria-current", k === best);
   const difference = `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of `;
-  $("evidence-hint").textContent = best === 1 ? "The BIC is lowest without clusters, so it does not choose a number here." :
-    k === best ? "The BIC is lowest here." : `${difference}${count(best, "cluster")}.`;
+  const undecided = "The BIC is lowest without clusters: it does not choose a number here.";
+  $("evidence-hint").textContent = best === 1 ? undecided : k === best ? "The BIC is lowest here." :
+    `${difference}${count(best, "cluster")}.`;
   drawEvidence();
 };
 
