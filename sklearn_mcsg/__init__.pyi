@@ -18,6 +18,7 @@ from . import (
     pairs,
     priors,
     report,
+    segmentation,
     similarity,
     storage,
     text,
@@ -52,6 +53,7 @@ from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report, write_report
+from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
@@ -60,6 +62,7 @@ from .text import (
     TextSearch,
     calibrate_texts,
     cluster_texts,
+    find_duplicate_texts,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -92,6 +95,7 @@ __all__ = [
     "Likelihood",
     "MeanVector",
     "ModelComparisonClustering",
+    "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
@@ -123,6 +127,7 @@ __all__ = [
     "engine",
     "explain_texts",
     "explanation",
+    "find_duplicate_texts",
     "find_duplicates",
     "groups",
     "hierarchy",
@@ -135,6 +140,7 @@ __all__ = [
     "pairs",
     "priors",
     "report",
+    "segmentation",
     "similarity",
     "spearman_interval",
     "storage",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,8 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
-FEW_GROUPS = 50  # with fewer, p-values are rough
+FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
+_PAIRS_PER_DEGREE = 4.4  # random pairs per degree of freedom of a standard deviation estimated from two quantiles
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
 
@@ -70,8 +72,12 @@ class NullDistribution:
         distance to the power 1/p, with p = `power`. In a normal distribution with median m, the
         16 % quantile q is one standard deviation below m. Hence sd = m - q, and the quantile of z at `level` is
         m + ppf(level) (m - q), to be raised to the power p. Median and 16 % quantile are far from the tail, so the
-        estimate extends to levels that no sample reaches, and a few duplicates do not change it. The threshold is at
-        least a millionth of the median.
+        estimate extends to levels that no sample reaches, and neither the pair that is asked about nor a few duplicates
+        change it. The threshold is at least a millionth of the median.
+
+        The error of sd matters in the tail. The asymptotic variances of the two quantiles and their covariance give
+        m - q the variance 2.2 sd² / n for n random pairs, which a sample standard deviation has with n / 4.4 degrees of
+        freedom. So ppf is that of Student's t with n / 4.4 degrees of freedom.
         """
         power = self.power
         starts, views = self._windows(size)
@@ -82,7 +88,7 @@ class NullDistribution:
             for i in range(0, len(distinct), step)
         ]
         low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
-        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
+        limit = np.maximum(middle + student.ppf(level, self.window / _PAIRS_PER_DEGREE) * (middle - low), 0) ** power
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
 
     def check_level(self, level: float) -> None:

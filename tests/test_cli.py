@@ -293,9 +293,10 @@ def test_an_index_with_other_files_beside_it_is_not_replaced(mcsg, corpus, tmp_p
 def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("\n".join(["\u2603", *TEXTS, "\u2603\u2603"]), encoding="utf8")
-    written = mcsg("dedupe", path, "--unique")
+    written = mcsg("search", path, "cat")
     assert "2 of 8 texts left out, with no words (the first in line 1)" in written.err
     assert "\u2603" not in written.out
+    assert mcsg("dedupe", path, "--unique").out.count("\u2603") == 3, "texts are not lost because they have no words"
     assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
     path.write_text("\u2603\n\u2603\u2603", encoding="utf8")
     assert "has a word" in mcsg("cluster", path, code=1).err
@@ -421,7 +422,16 @@ def test_dedupe(mcsg, corpus):
     assert mcsg("dedupe", corpus, "--threshold", "1e-9").out == ""
     assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "json").out == "[]\n"
     assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "csv").out == "set,line,text\n"
-    assert [record["line"] for record in json.loads(mcsg("dedupe", corpus, "--level", 1e-3, "--format", "json").out)]
+    assert "Only 6 texts" in mcsg("dedupe", corpus, "--threshold", "0.1").err
+    assert "level=0.001 needs at least 50" in mcsg("dedupe", corpus, "--level", 1e-3, code=1).err
+
+
+def test_dedupe_at_a_level(mcsg, tmp_path):
+    texts = load_short_texts().data
+    path = tmp_path / "copies.txt"
+    path.write_text("\n".join([*texts, texts[3].upper(), f"{texts[5]} Not."]), encoding="utf8")
+    found = json.loads(mcsg("dedupe", path, "--level", 1e-4, "--format", "json").out)
+    assert [record["line"] for record in found] == [4, 361]
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ DRAWING = """
     _version _sklearn _checks
     groups _validation _folder storage
     priors
-    likelihoods.kernels likelihoods.bessel likelihoods.normal likelihoods.statistics likelihoods.base
+    likelihoods.kernels likelihoods.segment_kernels likelihoods.bessel likelihoods.normal likelihoods.statistics
+    likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
@@ -28,8 +29,10 @@ DRAWING = """
     baselines similarity
     embedded _landmarks embedding
     pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
-    text.tokens text.files text.static text.tables text.frequencies text.spelling text.lookup text.vectorizer
-    text.recipes text.calibration text.terms text.summaries text.clusters text.words text.search text.indexes text
+    _sequence segmentation
+    text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
+    text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
+    text.search text.indexes text
     datasets
     report.packing report.layout report.vocabulary report.content report.page report
     cli.terminal cli.corpus cli.shared cli.compare cli.search cli.cluster cli.dedupe cli.evaluate cli.options cli

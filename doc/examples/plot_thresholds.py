@@ -99,6 +99,7 @@ for found in others:
 
 # %%
 # Copies can be separated from other texts, but not without error: a level that finds 29 of 30 copies also joins texts
-# that are only similar, and the strictest level misses six copies. The texts that it still joins are a true paraphrase,
-# about rain, and texts of the same kind on the same subject. Word vectors capture what a text is about, not what it
-# says.
+# that are only similar, and the strictest level misses seven copies. The texts that it still joins are a true
+# paraphrase, about rain, and texts of the same kind on the same subject. Word vectors capture what a text is about, not
+# what it says: :func:`~sklearn_mcsg.find_duplicate_texts` therefore compares words as well. It joins none of these
+# texts, and none of the copies, which lack half of their words.

@@ -143,20 +143,22 @@ def _add_cluster(commands: Any) -> None:
 
 def _add_dedupe(commands: Any) -> None:
     examples = "headlines.txt\nreviews.jsonl --column body --unique --format csv > unique.csv"
-    command = _add(commands, "dedupe", dedupe.run, "find sets of near-duplicate texts", examples)
+    command = _add(
+        commands, "dedupe", dedupe.run, "find sets of texts that say the same in nearly the same words", examples
+    )
     _add_corpus(command)
     limit = command.add_mutually_exclusive_group()
     limit.add_argument(
         "--threshold",
         type=_distance,
-        default=0.15,
-        help="largest distance between duplicates, from 0 (the same) to 1 (unrelated) (default: 0.15)",
+        help="largest distance between the embeddings of duplicates, from 0 (the same) to 1 (unrelated); a word that "
+        "makes a difference separates texts at any distance (default: 0.6, or none below 50 texts)",
     )
     limit.add_argument(
-        "--level", type=_level, help="accepted rate of false duplicates, in place of --threshold: try 1e-6"
+        "--level", type=_level, help="accepted rate of random pairs within the threshold, in place of --threshold"
     )
     command.add_argument("--unique", action="store_true", help="print the corpus without duplicates")
-    _add_models(command)
+    _add_models(command, criterion=False)
     _add_common(command)
 
 

@@ -14,8 +14,8 @@ from sklearn_mcsg.cli.shared import (
     count,
     make_embedding,
     make_pipeline,
-    noted,
     only_with_words,
+    open_corpus,
     quiet_about_empty_texts,
     tell,
 )
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
     queries = _queries(options)
-    corpus = noted(options, read_corpus(options.corpus, options.column, read_as=options.read_as))
+    corpus = open_corpus(options, options.corpus)
     search = _fitted(options, corpus)
     queries = _with_words(options, search, queries)
     found = search.search([texts for _, texts in queries], min(options.top, len(search.known_)))
@@ -61,7 +61,7 @@ def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     queries = [(text, [text]) for text in options.queries or []]
     if options.like is not None:
         examples = read_corpus(options.like, options.column if is_table(options.like) else None)
-        queries.append((f"like {options.like}", noted(options, examples).texts))
+        queries.append((f"like {options.like}", examples.texts))
     if not options.together:
         return queries
     return [(" + ".join(name for name, _ in queries), [text for _, texts in queries for text in texts])]

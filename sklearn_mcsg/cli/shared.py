@@ -51,7 +51,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = noted(options, read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns))
+    corpus = open_corpus(options, path, keep_columns)
     vectorizer = make_text_similarity(**_settings(options))[0]
     with quiet_about_empty_texts():
         groups = vectorizer.fit_transform(corpus.texts)
@@ -60,8 +60,9 @@ def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = Fals
     return KnownTexts(corpus, groups if known.all() else groups[known], vectorizer)
 
 
-def noted(options: argparse.Namespace, corpus: Corpus) -> Corpus:
-    """Print what was noticed while a corpus was read."""
+def open_corpus(options: argparse.Namespace, path: str, keep_columns: bool = False) -> Corpus:
+    """Read the texts of a file, and print what was noticed."""
+    corpus = read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns)
     if corpus.note is not None:
         tell(options, corpus.note)
     return corpus
@@ -77,12 +78,15 @@ def only_with_words(
     n = len(corpus.texts)
     if vectorizer.oov_rate_:
         tell(options, share_of_unknown_words(vectorizer))
-    if n < _FEW_TEXTS:
-        tell(
-            options,
-            f"Only {count(n, 'text')}: distances are relative to the corpus and unreliable below {_FEW_TEXTS}.",
-        )
+    tell_if_few(options, n)
     return corpus
+
+
+def tell_if_few(options: argparse.Namespace, n: int) -> None:
+    """Print a note if there are too few texts for distances to be reliable."""
+    if n < _FEW_TEXTS:
+        note = f"Only {count(n, 'text')}: distances are relative to the corpus and unreliable below {_FEW_TEXTS}."
+        tell(options, note)
 
 
 def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
