@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint bench bench-scale bench-segments paper doc dist clean
+.PHONY: demo test test-oldest chromium lint bench bench-scale bench-segments paper frames doc dist clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -63,6 +63,12 @@ paper: .venv/bench
 	$(BIN)/python benchmarks/levels.py --data $(DATA)
 	$(BIN)/python benchmarks/search.py --data $(DATA)
 	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
+
+# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says; tslearn and aeon are its peers
+frames: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
+	$(BIN)/python -m pip install --quiet tslearn aeon
+	$(BIN)/python benchmarks/frames.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html

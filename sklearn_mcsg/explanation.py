@@ -24,12 +24,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = [
-    "Explanation",
-    "explain_boundary",
-    "explain_groups",
-    "explain_texts",
-]
+__all__ = ["Explanation", "explain_boundary", "explain_groups", "explain_texts"]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"

@@ -116,9 +116,9 @@ class ClusterTree:
 
     @property
     def best_number(self) -> int:
-        """The number with the lowest BIC: at least 2 clusters, of 10 points or more on average."""
-        most = min(self.n_leaves, max(2, len(self.leaf_of) // _POINTS_PER_CLUSTER))
-        return 1 if most == 1 else 2 + int(np.argmin(self.bic[1:most]))
+        """The number with the lowest BIC, of clusters with 10 points or more on average; 1 if no division lowers it."""
+        most = min(self.n_leaves, max(1, len(self.leaf_of) // _POINTS_PER_CLUSTER))
+        return 1 + int(np.argmin(self.bic[:most]))
 
     def cut(self, n_clusters: int) -> np.ndarray:
         """Cut the tree.

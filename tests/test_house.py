@@ -29,7 +29,7 @@ DRAWING = """
     baselines similarity
     embedded _landmarks embedding
     pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
-    _sequence segmentation
+    _classes classification _sequence segmentation
     text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
     text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
     text.search text.indexes text

@@ -147,11 +147,13 @@ const drawSlider = () => {
   $("number-shown").textContent = count(k, "cluster");
   $("given").textContent = `given: ${whole(given)}`;
   $("best").textContent = `lowest BIC: ${whole(best)}`;
-  $("best").hidden = $("evidence-hint").hidden = nLeaves < 3;
+  $("best").hidden = nLeaves < 3 || best === 1;
+  $("evidence-hint").hidden = nLeaves < 3;
   $("given").toggleAttribute("aria-current", k === given);
   $("best").toggleAttribute("aria-current", k === best);
-  $("evidence-hint").textContent = k === best ? "The BIC is lowest here." :
-    `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of ${count(best, "cluster")}.`;
+  const difference = `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of `;
+  $("evidence-hint").textContent = best === 1 ? "The BIC is lowest without clusters, so it does not choose a number here." :
+    k === best ? "The BIC is lowest here." : `${difference}${count(best, "cluster")}.`;
   drawEvidence();
 };
 
