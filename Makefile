@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint review bench bench-scale paper doc dist release-check clean
+.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -13,7 +13,7 @@ demo: .venv/text
 define demonstrate
 	$(1) cluster $(2) --report $(3)
 	@echo
-	$(1) search $(2) "my puppy is ill" "a storm on the coast" "how to save money" -k 3
+	$(1) search $(2) "sick puppy" "storm near the coast" "saving money for a pension" -k 3
 	@echo
 	$(1) compare "A cat slept on the sofa." "The kitten naps in an armchair."
 	@echo
@@ -62,11 +62,24 @@ bench: .venv/bench
 bench-scale: .venv/bench
 	$(BIN)/python benchmarks/speed.py --scale
 
+# make bench-segments DATA=folder: documents laid out as the head of benchmarks/segments.py says; without them, the rest
+bench-segments: .venv/bench
+	$(BIN)/python benchmarks/segments.py $(if $(DATA),--data $(DATA))
+
 # make paper DATA=folder: sentences, vectors and counts laid out as the head of benchmarks/paper.py says
 paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
+	$(BIN)/python benchmarks/levels.py --data $(DATA)
+	$(BIN)/python benchmarks/search.py --data $(DATA)
+	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
+
+# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says; tslearn and aeon are its peers
+frames: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
+	$(BIN)/python -m pip install --quiet tslearn aeon
+	$(BIN)/python benchmarks/frames.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
@@ -113,7 +126,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,large,dask,wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot,bench]"
 	@touch $@
 
 .venv/lint: .venv/core

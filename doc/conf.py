@@ -14,6 +14,7 @@ from sphinx.util import logging
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_mcsg
+from sklearn_mcsg.datasets import load_short_texts
 
 project = "sklearn_mcsg"
 author = "The sklearn_mcsg developers"
@@ -60,7 +61,8 @@ html_theme_options = {
     "logo": {"text": "sklearn_mcsg"},
     "navbar_align": "left",
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    # none beside examples, where lines of code need the room
+    "secondary_sidebar_items": {place: ["page-toc"] for place in ("*", "guide/*", "generated/*")},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -73,7 +75,7 @@ html_math_renderer = "mathml"
 
 # Formulas become MathML, which browsers draw without a script; a part of the font STIX Two Math goes with the pages.
 
-_LETTERS = [*range(0x20, 0x7F), *range(0xA0, 0x100), *range(0x300, 0x340), *range(0x370, 0x400)]
+_LETTERS = [*range(0x20, 0x7F), *range(0xA0, 0x100), 0x2C6, *range(0x300, 0x340), *range(0x370, 0x400)]
 _SIGNS = [*range(0x2000, 0x2070), *range(0x2100, 0x2150), *range(0x2190, 0x2310), *range(0x239B, 0x23B9)]
 _ALPHABETS = [*range(0x1D400, 0x1D468), *range(0x1D49C, 0x1D504), *range(0x1D538, 0x1D56C), *range(0x1D6A4, 0x1D800)]
 _SPACING = [
@@ -81,6 +83,8 @@ _SPACING = [
     (r"(&#x(?:0003D|0002C|00028|02248|02264|02265);</mo>)<mo>(&#x02212;|&#x0002B;)", r'\1<mo form="prefix">\2'),
     (r"<mo>&#x0002F;</mo>", r'<mo lspace="0" rspace="0">&#x0002F;</mo>'),
     (r"<mi>&#x02032;</mi>", r'<mo mathsize="150%">&#x02032;</mo>'),  # a prime is made for its place already
+    (r"<mo>&#x0005E;</mo></mover>", r'<mo stretchy="false">&#x002C6;</mo></mover>'),  # a hat that sits on its letter
+    (r"<mo>&#x0002A;</mo>", r"<mo>&#x02217;</mo>"),  # a star in the middle of its line, not at the top
     (r"<mi>&#x0007E;</mi>", r"<mo>&#x0223C;</mo>"),
     (r'<mn mathvariant="double-struck">1</mn>', r"<mn>&#x1D7D9;</mn>"),
     (r'<mo movablelimits="true">det</mo>', r"<mi>det</mi>"),
@@ -125,6 +129,18 @@ def write_font(app):
     (folder / "math.css").write_text(sheet, encoding="utf8")
 
 
+def write_live_report(app):
+    """Make the report that the home page shows, of the texts that come with the package."""
+    if app.builder.format != "html":
+        return
+    texts = load_short_texts()
+    columns = {"topic": [texts.target_names[topic] for topic in texts.target]}
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = sklearn_mcsg.cluster_report(texts.data, columns=columns, title="360 short texts")
+    sklearn_mcsg.write_report(folder / "report.html", page)
+
+
 def check_reference(app):
     """Warn of public names that the reference lacks."""
     listed = re.findall(r"^(?:   |\.\. data:: )(\w+)$", (Path(app.srcdir) / "api.rst").read_text(encoding="utf8"), re.M)
@@ -137,4 +153,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (inline_math, None), (displayed_math, None))
     app.connect("builder-inited", check_reference)
     app.connect("builder-inited", write_font)
+    app.connect("builder-inited", write_live_report)
     return {"parallel_read_safe": True}

@@ -2,6 +2,7 @@ from . import (
     base,
     baselines,
     calibration,
+    classification,
     cli,
     clustering,
     communities,
@@ -18,6 +19,7 @@ from . import (
     pairs,
     priors,
     report,
+    segmentation,
     similarity,
     storage,
     text,
@@ -27,6 +29,7 @@ from ._validation import validate_groups
 from ._version import __version__
 from .base import GroupSimilarity
 from .baselines import SIF, MeanVector, WordMoversDistance
+from .classification import ModelComparisonClassifier
 from .clustering import ModelComparisonClustering, choose_n_clusters
 from .communities import GroupClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
@@ -51,12 +54,17 @@ from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
-from .report import cluster_report
+from .report import cluster_report, write_report
+from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
+    TextCalibration,
     TextClusters,
+    TextSearch,
+    calibrate_texts,
     cluster_texts,
+    find_duplicate_texts,
     load_word_vectors,
     make_text_embedding,
     make_text_similarity,
@@ -88,7 +96,9 @@ __all__ = [
     "Groups",
     "Likelihood",
     "MeanVector",
+    "ModelComparisonClassifier",
     "ModelComparisonClustering",
+    "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
@@ -97,14 +107,18 @@ __all__ = [
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",
+    "TextCalibration",
     "TextClusters",
+    "TextSearch",
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
     "base",
     "baselines",
+    "calibrate_texts",
     "calibration",
     "choose_n_clusters",
+    "classification",
     "cli",
     "cluster_report",
     "cluster_texts",
@@ -117,6 +131,7 @@ __all__ = [
     "engine",
     "explain_texts",
     "explanation",
+    "find_duplicate_texts",
     "find_duplicates",
     "groups",
     "hierarchy",
@@ -129,6 +144,7 @@ __all__ = [
     "pairs",
     "priors",
     "report",
+    "segmentation",
     "similarity",
     "spearman_interval",
     "storage",
@@ -136,4 +152,5 @@ __all__ = [
     "text",
     "update_index",
     "validate_groups",
+    "write_report",
 ]

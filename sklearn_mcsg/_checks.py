@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -100,6 +101,66 @@ def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
     array = np.empty(n_rows, dtype=object)
     array[:] = given
     return array
+
+
+def check_per_row(values: ArrayLike, name: str, n_rows: int) -> np.ndarray:
+    """Check that there is one value for each row of a long table."""
+    values = np.asarray(values)
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must hold one value per row of X: got shape {values.shape} for {n_rows} rows.")
+    return values
+
+
+def check_consecutive(labels: np.ndarray) -> None:
+    """Raise unless equal labels follow each other."""
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])[: len(labels)])
+    _, first, runs = np.unique(labels[starts], return_index=True, return_inverse=True)
+    resumed = starts[first[runs] != np.arange(len(runs))]
+    if len(resumed):
+        row = int(resumed[0])
+        raise ValueError(
+            f"The rows of label {labels[[row]].tolist()[0]!r} are not consecutive: they resume in row {row}, after "
+            f"rows of another label. Sort the rows by label and time; if their order does not matter, leave "
+            f"consecutive=False."
+        )
+
+
+def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) -> np.ndarray | None:
+    """Join one array per group into one array, after checking their lengths."""
+    if parts is None:
+        return None
+    if len(parts) != len(sizes):
+        raise ValueError(f"{name} must hold one array per group: got {len(parts)} for {len(sizes)} groups.")
+    for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        if np.shape(part) != (size,):
+            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
+    return np.concatenate([np.asarray(part, dtype=object if name == "labels" else None) for part in parts])
+
+
+def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:
+    """Warn of vectors that are zero beside others of their group that are not, as padding is.
+
+    Vectors of weight 0, of integers, and of a single feature are no padding.
+    """
+    if vectors.dtype.kind != "f" or vectors.shape[1] < 2:
+        return
+    zero, width = np.flatnonzero(vectors[:, 0] == 0), 1
+    while len(zero) and width < vectors.shape[1]:
+        zero, width = zero[~vectors[zero, width : 2 * width].any(axis=1)], 2 * width
+    if weights is not None:
+        zero = zero[weights[zero] > 0]
+    groups = np.searchsorted(offsets, zero, side="right") - 1
+    partly = np.bincount(groups, minlength=len(offsets) - 1) < np.diff(offsets)
+    zero, groups = zero[partly[groups]], groups[partly[groups]]
+    if len(zero):
+        first, what = groups[0], "vector is" if len(zero) == 1 else "vectors are"
+        warnings.warn(
+            f"{len(zero)} {what} zero beside others that are not (the first is row {zero[0] - offsets[first]} of group "
+            f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "
+            f"Groups.from_list(arrays, weights=...).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_number(value: object, name: str) -> None:

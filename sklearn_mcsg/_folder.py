@@ -70,7 +70,8 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
                 with suppress(OSError):
                     file.rmdir() if file == folder else file.unlink()
         state = "nothing was written" if created else "the index that it holds has not changed"
-        raise OSError(error.errno, f"{folder} could not be saved: {error.strerror or error}; {state}") from error
+        reason = error.strerror or f"not everything could be written, as on a full disk ({error})"
+        raise OSError(error.errno, f"{folder} could not be saved: {reason}; {state}") from error
 
 
 def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:

@@ -247,7 +247,7 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
         self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
     ) -> Iterator[tuple[int, slice, list[float]]]:
         """Distances of left groups to some right groups, row by row."""
-        _import_pot()
+        import_pot()
         tasks = ((i, j, left[i : i + 1], right[j]) for i, j in pairs)
         with progress(self.verbose, total) as advance:
             for row, columns, distances in run(_distances, tasks, len(left), self.n_jobs):
@@ -256,7 +256,7 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
 
 
 def _distances(row: int, columns: slice, left: Groups, right: Groups) -> tuple[int, slice, list[float]]:
-    ot = _import_pot()
+    ot = import_pot()
     source = left.rows()
     distances = []
     for target, mass in zip(right, right.split(right.weights), strict=True):
@@ -271,7 +271,8 @@ def _sums(groups: Groups) -> np.ndarray:
     return np.concatenate([groups[block].sum(groups[block].rows()) for block in groups.blocks()])
 
 
-def _import_pot() -> Any:
+def import_pot() -> Any:
+    """The package POT, or an error that says how to install it."""
     try:
         import ot
     except ImportError as error:

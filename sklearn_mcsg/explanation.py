@@ -8,7 +8,7 @@ each vector's change in log density from its own group's model to the shared mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -26,7 +24,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "contributions", "explain_groups", "explain_texts", "relative_contributions"]
+__all__ = ["Explanation", "explain_boundary", "explain_groups", "explain_texts"]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
@@ -78,8 +76,9 @@ class Explanation:
     >>> explanation = ModelComparisonSimilarity().explain(a, b)
     >>> explanation
     Similarity -2.16 of 4 and 3 vectors: vectors -6.16, penalty +4.00
-      for:     A[3] +1.70, B[0] +0.41
-      against: B[1] -2.26, B[2] -2.17, A[0] -1.53
+      for:     A[3] +2.58, B[0] +1.29
+      against: B[1] -1.38, B[2] -1.29, A[0] -0.65
+      (compared with the average vector)
     >>> explanation.vectors[0].round(2)
     array([-1.53, -1.36, -0.95,  1.7 ])
     """
@@ -188,7 +187,7 @@ class Explanation:
         return self.to_html()
 
     def __repr__(self) -> str:
-        values, relative = np.concatenate(self.vectors), np.concatenate(self.relative)
+        relative = np.concatenate(self.relative)
         labels = [*self.labels[0], *self.labels[1]]
         order = np.argsort(-relative, kind="stable")
         chosen = {
@@ -198,7 +197,9 @@ class Explanation:
         lines = [": ".join(self._headlines())]
         for name, best in chosen.items():
             if best:
-                lines.append(f"  {name} {', '.join(f'{labels[i]} {values[i]:+.2f}' for i in best)}")
+                lines.append(f"  {name} {', '.join(f'{labels[i]} {relative[i]:+.2f}' for i in best)}")
+        if len(lines) > 1:
+            lines.append("  (compared with the average vector)")
         return "\n".join(lines)
 
     def _others(self) -> dict[str, float]:
@@ -246,34 +247,61 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
-def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
+def explain_boundary(comparison: Comparison, segments: Groups, similarity: float, penalty: float) -> Explanation:
+    """Explain the similarity of two segments by their vectors; `penalty` is added for the boundary between them.
+
+    Each of the models, of both segments and of their union, contains the pseudo-vectors once.
+    """
+    if not comparison.criterion.is_penalized_likelihood:
+        name = type(comparison.criterion).__name__
+        raise ValueError(
+            f"A boundary is explained by the log-likelihood of its vectors, which {name} does not use: choose "
+            f"criterion='aic' or 'bic'."
+        )
+    sides = segments[[0]], segments[[1]]
+    union = segments.united(np.zeros(2, dtype=int), 1)
+    with np.errstate(all="ignore"):
+        *own, shared = (comparison.with_pseudo(comparison.statistics(group)) for group in (*sides, union))
+        parts = _by_models(comparison, sides, own, shared, similarity)
+    parts["penalty"] += penalty
+    weights = sides[0].row_weights, sides[1].row_weights
+    return Explanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
+
+
+def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.
 
     Parameters
     ----------
     pipeline : Pipeline
-        An `EmbeddingVectorizer` and a `ModelComparisonSimilarity`, fitted, as `make_text_similarity` builds it.
+        A fitted pipeline of an `EmbeddingVectorizer` and a `GroupEmbedding` or a `ModelComparisonSimilarity`, as
+        `make_text_embedding` and `make_text_similarity` build it.
     a, b : str
         The two texts.
 
     Returns
     -------
-    explanation : Explanation
-        Its labels are the words that have a vector, in the order of the texts.
+    explanation : PairExplanation or Explanation
+        The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
+        the words, in the order of the texts.
 
     Examples
     --------
-    >>> from sklearn_mcsg import explain_texts, make_text_similarity
-    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
-    >>> pipeline = make_text_similarity(vectors=vectors).fit(["the cat", "the kitten", "the dog", "the tax"])
-    >>> explanation = explain_texts(pipeline, "The cat, the dog", "the tax")
-    >>> explanation.labels
-    (['the', 'cat', 'the', 'dog'], ['the', 'tax'])
+    >>> from sklearn_mcsg import explain_texts, make_text_embedding
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> pipeline = make_text_embedding().fit(load_short_texts().data)
+    >>> explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
+    Cosine 0.302 of 7 and 7 vectors
+      sofa ~ armchair +0.102
+      cat ~ kitten +0.063
+      sofa ~ kitten +0.053
+      slept ~ armchair +0.040
+      slept ~ naps +0.035
     """
     if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
         raise TypeError(
-            "explain_texts needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity, as "
-            "make_text_similarity builds it."
+            "explain_texts needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
+            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it."
         )
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):
@@ -282,97 +310,22 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
     return pipeline[-1].explain(groups[[0]], groups[[1]])
 
 
-def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> Iterator[np.ndarray]:
-    """Contribution of each vector to the similarity of its group with every group.
-
-    Parameters
-    ----------
-    learnt : Learnt
-        State of the similarity, from `ModelComparisonSimilarity.learnt`.
-    groups : Groups
-        The groups.
-    prepared : Prepared, default=None
-        The same groups, if they have been prepared already.
-
-    Yields
-    ------
-    contributions : ndarray of shape (n_groups, n_vectors)
-        For each group in turn: the contributions of its vectors, with one row per group it is compared with. They
-        equal `Explanation.vectors` of the pair.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import ModelComparisonSimilarity, validate_groups
-    >>> from sklearn_mcsg.explanation import contributions
-    >>> X = validate_groups([[[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]])
-    >>> first, second = contributions(ModelComparisonSimilarity().learnt(), X)
-    >>> first.round(2)
-    array([[ 0.  ,  0.  ,  0.  ,  0.  ],
-           [-1.53, -1.36, -0.95,  1.7 ]])
-    """
-    comparison = learnt.comparison
-    groups = comparison.counted(groups)
-    prepared = learnt.prepare(groups, _SIMILARITY) if prepared is None else prepared
-    likelihood, own = comparison.likelihood, prepared.statistics
-    for i in range(len(groups)):
-        group = groups[i : i + 1]
-        if not comparison.criterion.is_penalized_likelihood:
-            whole = comparison.all_pairs(prepared[i : i + 1], prepared, _SIMILARITY)
-            yield (whole - _similarity_without_each(comparison, group, prepared)).T
-            continue
-        parts = []
-        for others in gen_batches(len(groups), count_within(32 * (1 + group.n_rows) * groups.n_features)):
-            with np.errstate(all="ignore"):
-                shared = likelihood.pool(own[np.full(others.stop - others.start, i)], own[others])
-                gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), group.row_weights)
-            parts.append(gain.sum(axis=2) if gain.ndim == 3 else gain)
-        yield np.concatenate(parts)
-
-
-def relative_contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> list[np.ndarray]:
-    """`Explanation.relative` of all pairs of groups.
-
-    Parameters
-    ----------
-    learnt : Learnt
-        State of the similarity, from `ModelComparisonSimilarity.learnt`.
-    groups : Groups
-        The groups.
-    prepared : Prepared, default=None
-        The same groups, if they have been prepared already.
-
-    Returns
-    -------
-    contributions : list of ndarrays of shape (n_groups, n_vectors)
-        For each group, the contributions of its vectors, with one row per group it is compared with.
-    """
-    gains = list(contributions(learnt, groups, prepared))
-    weights = groups.split(groups.row_weights)
-    total = np.array([gain.sum(axis=1) for gain in gains])
-    weight = np.array([w.sum() for w in weights])
-    weight = weight[:, None] + weight
-    average = (total + total.T) / np.where(weight > 0, weight, 1)
-    largest = largest_of_pairs(gains)
-    apart = (gain - np.outer(average[i], weights[i]) for i, gain in enumerate(gains))
-    return [np.where(np.abs(v) > NO_DIFFERENCE * largest[i][:, None], v, 0) for i, v in enumerate(apart)]
-
-
-def largest_of_pairs(values: list[np.ndarray]) -> np.ndarray:
-    """The largest absolute contribution in each pair of groups, on either side."""
-    one_way = np.array([np.abs(value).max(axis=1, initial=0) for value in values])
-    return np.maximum(one_way, one_way.T)
-
-
 # The parts of a similarity ------------------------------------------------------------------------------------------
 
 
 def _by_likelihood(
     comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
+    """Explain by the models of both groups and of their union, in which the pseudo-vectors of both are contained."""
+    own = [side.statistics for side in sides]
+    return _by_models(comparison, groups, own, comparison.likelihood.pool(*own), similarity)
+
+
+def _by_models(
+    comparison: Comparison, groups: tuple[Groups, Groups], own: list[Statistics], shared: Statistics, similarity: float
+) -> dict[str, Any]:
     """Explain by each vector's log density under the shared model minus that under its own group's model."""
     likelihood = comparison.likelihood
-    own = [side.statistics for side in sides]
-    shared = likelihood.pool(*own)
     gains = []
     for group, model in zip(groups, own, strict=True):
         (gain,) = _gains(likelihood, shared, model, group.rows(), group.row_weights)

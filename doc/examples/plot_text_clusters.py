@@ -64,7 +64,9 @@ for i in clusters.outliers[:3]:
 
 for resolution in (0.5, 1, 2, 4):
     found = cluster_texts(texts.data, resolution=resolution)
-    print(f"resolution {resolution:<4} {len(found):3} clusters, ARI {adjusted_rand_score(texts.target, found.labels):.2f}")
+    print(
+        f"resolution {resolution:<4} {len(found):3} clusters, ARI {adjusted_rand_score(texts.target, found.labels):.2f}"
+    )
 given = cluster_texts(texts.data, n_topics)
 print(f"given number    {n_topics:3} clusters, ARI {adjusted_rand_score(texts.target, given.labels):.2f}")
 

@@ -1,7 +1,8 @@
 """The command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
 
 Results go to standard output, everything else to standard error. The exit code is 0 on success, 1 after an error in the
-data or files, and 2 after an error in the command itself.
+data or files, 2 after an error in the command itself, and as usual 130 after an interrupt and 141 if the reader of the
+output closes the pipe.
 
     options    the arguments of all subcommands
     corpus     texts and pairs from files
@@ -18,6 +19,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from sklearn_mcsg.cli.terminal import escaped
+
 __all__ = ["main"]
 
 
@@ -32,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     code : int
-        0, or 1 after an error that has been reported on standard error.
+        0; 1 after an error that has been reported on standard error; 130 after an interrupt; 141 if the reader of the
+        output has closed the pipe.
 
     Examples
     --------
@@ -42,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A cat sat on the mat.,A kitten lay on the rug.,...
     0
     """
+    if sys.stdout is None:
+        print("mcsg: error: standard output is closed.", file=sys.stderr)  # to nowhere, if that is closed too
+        return 1
     try:
         from sklearn_mcsg.cli.options import parser  # imported here, so that an interrupt while loading is also caught
 
@@ -54,10 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         return 130
     except (ImportError, MemoryError, OSError, ValueError) as error:
-        print(f"mcsg: error: {_sentence(error)}", file=sys.stderr)
+        print(f"mcsg: error: {escaped(_sentence(error))}", file=sys.stderr)
         return 1
     return 0
 

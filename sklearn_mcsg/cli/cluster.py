@@ -36,16 +36,24 @@ def run(options: argparse.Namespace) -> None:
         verbose=not options.quiet,
     )
     how = "communities of similar texts" if options.n_clusters is None else "as requested"
+    if options.report is not None:  # before anything is printed, because the reader may close the pipe
+        _write_report(options, corpus, clusters, how)
     _SHOW[options.format](corpus, clusters, how)
-    if options.report is not None:
-        from sklearn_mcsg.report import cluster_report, write_report  # imported here, because only reports need it
 
-        settings = {"corpus": corpus.name, "clusters": f"{len(clusters)}, {how}"}
-        title = f"Clusters of {Path(corpus.name).name}"
-        columns, verbose = corpus.columns, not options.quiet
-        page = cluster_report(corpus.texts, clusters, columns=columns, title=title, settings=settings, verbose=verbose)
-        write_report(options.report, page)
-        tell(options, f"Report: {options.report}")
+
+def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClusters, how: str) -> None:
+    from sklearn_mcsg.report import cluster_report, write_report  # imported here, because only reports need it
+
+    page = cluster_report(
+        corpus.texts,
+        clusters,
+        columns=corpus.columns,
+        title=f"Clusters of {Path(corpus.name).name}",
+        settings={"corpus": corpus.name, "clusters": f"{len(clusters)}, {how}"},
+        verbose=not options.quiet,
+    )
+    write_report(options.report, page)
+    tell(options, f"Report: {options.report}")
 
 
 def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:

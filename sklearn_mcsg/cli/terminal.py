@@ -8,10 +8,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import category
 
 from wcwidth import wcswidth, wcwidth
+
+if TYPE_CHECKING:  # the command imports this module first, and nothing slow with it
+    from sklearn_mcsg.pair_explanation import PairExplanation
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
 _CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured
@@ -46,11 +49,30 @@ def toned(word: str, tone: float) -> str:
 
 def printable(text: str) -> str:
     """Text on one line without control characters, which a terminal could execute."""
-    return "".join(" " if character.isspace() else character for character in text if _shows(character))
+    return "".join(
+        " " if character.isspace() else character for character in text if character.isspace() or _shows(character)
+    )
+
+
+def escaped(text: str, escape: Callable[[str], str] = lambda c: c.encode("unicode_escape").decode()) -> str:
+    r"""Text whose control characters are written as ``\x1b`` and the like, other than line ends and tabs."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c in "\n\t" or _shows(c) else escape(c) for c in text)
 
 
 def _shows(character: str) -> bool:
-    return character.isspace() or category(character) not in ("Cc", "Cf", "Cs", "Co") or character == "\u200d"
+    return category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or character == "\u200d"
+
+
+def word_pairs(explanation: PairExplanation, n_pairs: int, against: bool = False) -> str:
+    """The pairs of words that increase a cosine most, or reduce it most: "storm ~ hurricane +0.10, wind +0.08".
+
+    A word that both texts have is shown once. Pairs that would be shown with 0.00 are left out.
+    """
+    pairs = explanation.weakest(n_pairs) if against else explanation.strongest(n_pairs)
+    shown = ((a if a == b else f"{a} ~ {b}", f"{value:+.2f}") for a, b, value in pairs)
+    return ", ".join(f"{printable(words)} {value}" for words, value in shown if float(value))
 
 
 def shortened(text: str, room: int) -> str:
@@ -82,9 +104,11 @@ def show_records(
     if form == "json":
         show_json(list(records))
     elif form == "csv":
-        writer = csv.DictWriter(sys.stdout, fields or list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _plain(value) for name, value in record.items()} for record in records)
+        # to a terminal, control characters are shown; a file or another program gets the texts as they are
+        shown = escaped if sys.stdout.isatty() else str
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(map(shown, fields or records[0]))
+        writer.writerows([_field(value, shown) for value in record.values()] for record in records)
     elif show is not None:
         show()
     else:
@@ -92,8 +116,9 @@ def show_records(
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain, allow_nan=False))
+    """Print a value as JSON, with control characters as escapes."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=_plain, allow_nan=False)
+    print(escaped(text, lambda character: json.dumps(character)[1:-1]))
 
 
 def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
@@ -118,6 +143,11 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
+
+
+def _field(value: Any, shown: Callable[[str], str]) -> Any:
+    value = _plain(value)
+    return shown(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

@@ -89,15 +89,21 @@ def choose_fitter(
 
     Small matrices are computed in double precision whatever the result: single precision pays for large ones only.
     """
-    engine = _engine.get()
     unions: Any = likelihood.unions
-    usable = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)
+    usable = unions is not None and unions.is_usable_for(likelihood, left, right)
     work = len(left) * len(right) * pooled_nbytes(left, right)
-    if engine == "auto":
-        usable = usable and work >= (_USE_FROM if _are_loaded(unions.compiled) else _LOAD_FROM)
-        usable = usable and (not unions.compiled or _can_be_loaded())
+    if _engine.get() == "auto":
         dtype = dtype if work >= _LOAD_FROM else np.float64
+    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled), needs_numba=bool(unions.compiled))
     return PairFitter(likelihood, usable, np.dtype(dtype))
+
+
+def prefers_compiled(nbytes: float, is_loaded: bool, needs_numba: bool = True) -> bool:
+    """Whether the active engine uses compiled code where NumPy would go through this number of bytes."""
+    engine = _engine.get()
+    if engine != "auto":
+        return engine == "numba"
+    return nbytes >= (_USE_FROM if is_loaded else _LOAD_FROM) and (not needs_numba or _can_be_loaded())
 
 
 def _are_loaded(names: tuple[str, ...]) -> bool:
@@ -113,8 +119,8 @@ def _can_be_loaded() -> bool:
         kernels()
     except (ImportError, OSError) as error:  # not installed, not made for this NumPy, or LLVM does not load
         warnings.warn(
-            f"numba cannot be imported ({error}). Groups are compared with NumPy: results agree to rounding, but large "
-            "matrices take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
+            f"numba cannot be imported ({error}). NumPy takes its place: results agree to rounding, but large matrices "
+            "take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
             UserWarning,
             stacklevel=2,
         )

@@ -17,7 +17,7 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import bessel
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import outer_squares
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
@@ -28,7 +28,9 @@ from sklearn_mcsg.likelihoods.statistics import (
     mean_of,
     merge,
     products_with_means,
+    removed,
     sum_over_parts,
+    unmerge,
 )
 from sklearn_mcsg.storage import register
 
@@ -146,25 +148,34 @@ class ResultantUnions(Unions[Resultants]):
         kernels().gap_of_resultants(gap, self.left.n, self.right.n)
         return gap
 
-    def _lookup(self, name: str) -> np.ndarray:
-        position = np.log(self.gap)
-        table = _table(self.n_features, float(np.ceil(1 - position.min())))
-        kernels().piecewise_cubic(position, table[name], _NODES)
-        return position
-
     @property
     def log_density(self) -> np.ndarray:
-        return self._lookup("log_density")
+        return _lookup("log_density", self.gap, self.n_features)
 
     @property
     def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.exp(self._lookup("log_slope")), np.exp(self._lookup("log_ratio"))
+        slope, ratio = (_lookup(name, self.gap, self.n_features) for name in ("log_slope", "log_ratio"))
+        return np.exp(slope), np.exp(ratio)
 
     def squares(self) -> np.ndarray:
         length = np.sqrt(1 - self.gap)
         sums = _squares_around_unions(self.left, self.right, length)
         mirrored = sums if self.right is self.left else _squares_around_unions(self.right, self.left, length.T.copy())
         return sums + mirrored.swapaxes(1, 2)
+
+
+class ResultantSegments(Segments[Resultants]):
+    """Lengths of the resultants of segments by a compiled kernel, and a table of a function of them."""
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Likelihood[Resultants], rows: Resultants) -> bool:
+        return rows.concentration == "exact"
+
+    @property
+    def log_density(self) -> np.ndarray:
+        """Mean log density of the vectors."""
+        gap = self.computed("segment_gaps", self.rows.mean, self.start.n[0], self.start.mean[0], fill=1.0)
+        return _lookup("log_density", gap, self.n_features)
 
 
 class VonMisesFisher(Likelihood[Resultants]):
@@ -192,6 +203,7 @@ class VonMisesFisher(Likelihood[Resultants]):
     """
 
     unions = ResultantUnions
+    segments = ResultantSegments
 
     def __init__(self, concentration: str = "exact"):
         self.concentration = concentration
@@ -210,6 +222,13 @@ class VonMisesFisher(Likelihood[Resultants]):
         u = merge(a, b)
         return Resultants(u.n, u.mean, joined(*a.parts, *b.parts), a.reg_covar, a.concentration)
 
+    def unpool(self, a: Resultants, b: Resultants) -> Resultants:
+        u = unmerge(a.n, a.mean, b.n, b.mean)
+        longest = AxialMoments.noise(a.reg_covar, a.n_features).length
+        excess = np.maximum(np.linalg.norm(u.mean, axis=1) / longest, 1)[:, None]  # by rounding
+        parts = joined(*a.parts) + removed(b.parts)
+        return Resultants(u.n, u.mean / excess, parts, a.reg_covar, a.concentration)
+
     def for_pairs(self, statistics: Resultants) -> Resultants:
         """For each vector: the factors to unit length, and its direction's product with the group's resultant."""
         if all(part.values is not None for part in statistics.parts):
@@ -222,7 +241,7 @@ class VonMisesFisher(Likelihood[Resultants]):
 
         return replace(statistics, parts=tuple(part.with_values(values, 3) for part in statistics.parts))
 
-    def log_likelihood(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
+    def log_likelihood(self, statistics: Resultants | ResultantUnions | ResultantSegments) -> np.ndarray:
         return statistics.weighted(statistics.log_density)
 
     def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
@@ -301,6 +320,14 @@ def _squares_around_unions(near: Resultants, far: Resultants, length: np.ndarray
             rows = inverse[owners], length[owners]
             kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
     return sums
+
+
+def _lookup(name: str, gap: np.ndarray, n_features: int) -> np.ndarray:
+    """A function of mean resultant lengths, from one minus their squares and a table."""
+    position = np.log(gap)
+    table = _table(n_features, float(np.ceil(1 - position.min())))
+    kernels().piecewise_cubic(position, table[name], _NODES)
+    return position
 
 
 @cache
