@@ -87,7 +87,7 @@ class DiagonalUnions(Unions[DiagonalMoments]):
     @lazy
     def _rate_sums(self) -> tuple[Any, ...]:
         """Log scatters of the unions with the prior's own pseudo-vectors."""
-        prior: Any = self.likelihood.prior  # type: ignore[attr-defined]
+        prior: Any = self.likelihood.prior
         left = prior.united(self.left.n, self.left.mean, self.left.m2)
         return _sum_over_features(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
 
