@@ -18,7 +18,7 @@ from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
 from sklearn_mcsg.text import EmbeddingVectorizer
-from sklearn_mcsg.text.search import quiet_about_empty_texts
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weighting of words
     "mean": (MeanVector(), None),

@@ -94,7 +94,7 @@ def choose_fitter(
     work = len(left) * len(right) * pooled_nbytes(left, right)
     if _engine.get() == "auto":
         dtype = dtype if work >= _LOAD_FROM else np.float64
-    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled), needs_numba=bool(unions.compiled))
+    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled), bool(unions.compiled))
     return PairFitter(likelihood, usable, np.dtype(dtype))
 
 
@@ -119,8 +119,8 @@ def _can_be_loaded() -> bool:
         kernels()
     except (ImportError, OSError) as error:  # not installed, not made for this NumPy, or LLVM does not load
         warnings.warn(
-            f"numba cannot be imported ({error}). NumPy takes its place: results agree to rounding, but large matrices "
-            "take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
+            f"numba cannot be imported ({error}). Groups are compared with NumPy: results agree to rounding, but large "
+            "matrices take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
             UserWarning,
             stacklevel=2,
         )

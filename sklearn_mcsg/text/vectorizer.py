@@ -8,7 +8,8 @@ Word vectors are opened once per process and never copied whole.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -383,6 +384,14 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return zipf(np.minimum(rows, len(table.words) - 1), len(table.words))
         given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
+
+
+@contextmanager
+def quiet_about_empty_texts() -> Iterator[None]:
+    """Silence the vectorizer's warning where texts without words are treated in another way."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* have no words")
+        yield
 
 
 def check_texts(X: Iterable[str]) -> Iterable[str]:
