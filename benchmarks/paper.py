@@ -6,7 +6,7 @@ DIR holds `sts/STSyy.TASK.tsv` (gold score, sentence, sentence; tokens separated
 (arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), folders of static models
 (`tokenizer.json` and `.safetensors`), and `enwiki_vocab_min200.txt` (one word and its count per line, for SIF).
 `--vectors FILE` adds word vectors in any format that `load_word_vectors` reads. The installed 50-d vectors are always
-measured. The script writes Markdown tables and PNG figures.
+measured, and WordLlama if it is installed. The script writes Markdown tables and PNG figures.
 """
 
 import argparse

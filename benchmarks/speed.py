@@ -234,7 +234,7 @@ def million_texts(n_texts, n_words=15, n_features=50):
 def reading_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
     """Turn texts into weighted groups; return a sentence on the number of tokens per second."""
     rng = np.random.default_rng(0)
-    words = ["the", *(f"w{i}" for i in range(1, vocabulary))]
+    words = ["the", "and", "for", "that", *(f"w{i}" for i in range(4, vocabulary))]
     ranks = np.minimum(rng.zipf(1.3, size=(n_texts, n_words)) - 1, vocabulary - 1)
     texts = [" ".join([words[i] for i in row]) for row in ranks]
     vectors = (words, rng.normal(size=(vocabulary, n_features)).astype(np.float32))

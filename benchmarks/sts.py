@@ -1,6 +1,7 @@
 """Sentence pairs with human ratings: the data, systems that rate them, and correlations with the ratings."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import rankdata
@@ -81,6 +82,8 @@ def read_vectors(data, files):
     yield Vectors("GloVe 6B 50d, installed", "glove-6b-50d", "zipf")
     for path in sorted(data.glob("*/tokenizer.json")):
         yield Vectors(f"{path.parent.name}, a static model", path.parent, averaged=True)
+    if find_spec("wordllama"):
+        yield Vectors("WordLlama, a static model", "wordllama", averaged=True)
 
 
 def read_counts(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -100,6 +101,32 @@ def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
     array = np.empty(n_rows, dtype=object)
     array[:] = given
     return array
+
+
+def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:
+    """Warn of vectors that are zero beside others of their group that are not, as padding is.
+
+    Vectors of weight 0, of integers, and of a single feature are no padding.
+    """
+    if vectors.dtype.kind != "f" or vectors.shape[1] < 2:
+        return
+    zero, width = np.flatnonzero(vectors[:, 0] == 0), 1
+    while len(zero) and width < vectors.shape[1]:
+        zero, width = zero[~vectors[zero, width : 2 * width].any(axis=1)], 2 * width
+    if weights is not None:
+        zero = zero[weights[zero] > 0]
+    groups = np.searchsorted(offsets, zero, side="right") - 1
+    partly = np.bincount(groups, minlength=len(offsets) - 1) < np.diff(offsets)
+    zero, groups = zero[partly[groups]], groups[partly[groups]]
+    if len(zero):
+        first, what = groups[0], "vector is" if len(zero) == 1 else "vectors are"
+        warnings.warn(
+            f"{len(zero)} {what} zero beside others that are not (the first is row {zero[0] - offsets[first]} of group "
+            f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "
+            f"Groups.from_list(arrays, weights=...).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_number(value: object, name: str) -> None:

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from sklearn_mcsg._checks import check_group, check_numeric
+from sklearn_mcsg._checks import check_group, check_numeric, warn_of_padding
 from sklearn_mcsg.groups import Groups, GroupsLike, offsets_of
 
 __all__ = ["validate_group", "validate_groups"]
@@ -32,6 +32,12 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
     Returns
     -------
     groups : Groups
+
+    Warns
+    -----
+    UserWarning
+        If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not:
+        they may be padding, which counts as vectors. `Groups` are taken as they are.
 
     Examples
     --------
@@ -76,6 +82,7 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
     if not isinstance(x, Groups):
         vectors = check_group(x, name)
         x = Groups(vectors, [0, len(vectors)])
+        warn_of_padding(x.vectors, x.offsets)
     if len(x) != 1:
         raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass {name}[[i]].")
     if not allow_empty and not x.totals.any():
@@ -124,7 +131,9 @@ def _to_groups(X: Any) -> Groups:
         X = list(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
         n_groups, size, width = check_numeric(X, "X").shape
-        return Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
+        groups = Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
+        warn_of_padding(groups.vectors, groups.offsets)
+        return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
     vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
@@ -146,7 +155,9 @@ def _from_arrow(column: Any) -> Groups:
     if len(widths) > 1:
         raise ValueError(f"All vectors must have the same number of features, found {sorted(widths)}.")
     sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return Groups(values.reshape(-1, max(widths, default=0)), offsets_of(sizes))
+    groups = Groups(values.reshape(-1, max(widths, default=0)), offsets_of(sizes))
+    warn_of_padding(groups.vectors, groups.offsets)
+    return groups
 
 
 def _is_sequence_of_groups(X: object) -> bool:

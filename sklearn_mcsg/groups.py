@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from sklearn_mcsg._checks import check_group, check_indices, check_labels, check_numeric, check_offsets, check_weights
+from sklearn_mcsg._checks import (
+    check_group,
+    check_indices,
+    check_labels,
+    check_numeric,
+    check_offsets,
+    check_weights,
+    warn_of_padding,
+)
 
 __all__ = ["Groups"]
 
@@ -149,6 +157,10 @@ class Groups:
         -------
         groups : Groups
 
+        Notes
+        -----
+        Vectors that are zero beside others of their group give a warning, because they may be padding.
+
         Examples
         --------
         >>> from sklearn_mcsg import Groups
@@ -173,7 +185,9 @@ class Groups:
         vectors = np.concatenate([array.reshape(-1, width) for array in checked])
         sizes = [len(array) for array in checked]
         joined = (_join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
-        return cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
+        groups = cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
+        warn_of_padding(groups.vectors, groups.offsets, groups.weights)
+        return groups
 
     @classmethod
     def from_labels(

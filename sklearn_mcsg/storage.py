@@ -152,9 +152,9 @@ def encode(value: object, arrays: list[np.ndarray]) -> Any:
     name = type(value).__name__
     if _class_of(name) is not type(value):
         raise TypeError(
-            f"A saved index cannot hold {_short(value)}. Give word vectors and frequencies by name or path, and "
-            f"random_state as an integer; register your own classes with sklearn_mcsg.storage.register, under a name "
-            f"that no class of sklearn_mcsg has."
+            f"A saved index cannot hold {_short(value)}. Give word vectors by name or path, or as a pair (words, "
+            f"array), frequencies as 'zipf' or None, and random_state as an integer; register your own classes with "
+            f"sklearn_mcsg.storage.register, under a name that no class of sklearn_mcsg has."
         )
     if isinstance(value, Groups):
         state = value.__getstate__()

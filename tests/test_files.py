@@ -209,6 +209,9 @@ def test_reading_stops_early(write):
 
 
 PROBLEMS = {
+    "too many": ("x 1 2 3\n", "with too many fields", "word 'x 1': more than 2 numbers follow the word"),
+    "too many tabs": ("x\t1.5\t2\t3\n", "with too many fields", "more than 2 numbers follow the word"),
+    "carriage return": ("x 1 2\ry 3 4\n", "with a carriage return", "the word holds a carriage return"),
     "too few": ("x 1\n", "with too few fields", "word 'x': a word and 2 numbers are required"),
     "no word": ("1 2\n", "with too few fields", "a word and 2 numbers are required"),
     "no word but a space": (" 1 2\n", "with too few fields", "a word and 2 numbers are required"),
@@ -370,6 +373,49 @@ def test_empty(write, content, compress):
 def test_unknown_formats(write, content):
     with pytest.raises(ValueError, match=r"file.txt is not in a known format: pass text of GloVe.*\(.bin\)"):
         load_word_vectors(write(content))
+
+
+def test_carriage_returns_are_no_line_ends(write):
+    path = write(text(end="\r"), "mac.txt")
+    with pytest.raises(ValueError, match=r"^mac.txt, line 1 holds carriage returns: lines must end with a line feed"):
+        load_word_vectors(path)
+    with pytest.raises(ValueError, match=r"^mac.txt, line 1 holds carriage returns"):
+        load_word_vectors(write((text(end="\r") * 9000).encode(), "mac.txt"), on_error="skip")
+
+
+HOSTILE = {
+    "one long line": (b"the 1 2\nx" + b"x" * 2**25, r"line 2: there is no word with its vector in 1048576 bytes"),
+    "one long first line": (b"1 " * 2**24, r"line 1: there is no word with its vector in 1048576 bytes"),
+    "digits": (b"the 1 2\nof 3 4\nx 1 " + b"1" * 10**6 + b"x\n", r"line 3, word 'x': '1{40}\.\.\.' is not a finite"),
+    "long word": (b"the 1 2\nof 3 4\n" + b"x" * 10**6 + b" 1 y\n", r"line 3, word 'x{40}\.\.\.': 'y' is not"),
+    "blank lines": (b"the 1 2\n" + b"\n" * 2**25, r"line 2: there is no word with its vector"),
+    "digits in the header": (
+        b"1" * 5000 + b" 3\nthe 1 2 3\nof 1 2 3\n",
+        r"line 1, word '1{40}\.\.\.': a word and 3 num",
+    ),
+    "wide header": (b"9 999999999999\nthe 1 2\n", r"line 1: the header announces vectors of 999999999999 numbers"),
+    "word without end": (b"9 2\n\x00" + b"x" * 2**25, r"record 1: the word is longer than 1048576 bytes"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_have_short_errors_soon(write, content, message):
+    path = write(content, "bad.txt")
+    with pytest.raises(ValueError, match=f"^bad.txt, {message}") as caught:
+        load_word_vectors(path)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_word_with_one_number_is_no_wide_header(write):
+    assert load_word_vectors(write("5 999999999\n7 2.5\n"))[0] == ["5", "7"]
+
+
+def test_a_line_may_be_longer_than_a_block(write, monkeypatch):
+    monkeypatch.setattr(files, "_CHUNK", 50)
+    vectors = np.arange(60.0).reshape(2, 30)
+    words, read = load_word_vectors(write(text(["the", "of"], vectors)))
+    assert words == ["the", "of"]
+    np.testing.assert_array_equal(read, vectors)
 
 
 def test_nothing_read(write):

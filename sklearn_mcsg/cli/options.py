@@ -176,9 +176,11 @@ def _add_models(command: argparse.ArgumentParser, several: bool = False, criteri
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
-    vectors = ", ".join(INSTALLED)
+    default, *others = INSTALLED
     command.add_argument(
-        "--vectors", default=next(iter(INSTALLED)), help=f"a file of word vectors, or {vectors} (default)"
+        "--vectors",
+        default=default,
+        help=f"a file of word vectors, the folder of a static model, {', '.join(others)} or {default} (default)",
     )
     command.add_argument(
         "--weighting",

@@ -20,9 +20,12 @@ __all__ = ["load_word_vectors"]
 
 _CHUNK = 2**18  # bytes: enough to recognise a format, few enough for caches
 _FIELD = re.compile(rb"[^ \t]+")
-_HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+([1-9]\d*)[ \t\r]*")
-_NUMBERS = re.compile(rb"(?:(?:^|[ \t]+)[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)+")
+_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+([1-9]\d{0,17})[ \t\r]*")
+_NUMBERS = re.compile(rb"(?:(?:^|[ \t]+)[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_LONGEST = 2**20  # bytes of a line, or of the word of a record: a hundred times those of published files
+_WIDEST = 2**18  # numbers per vector
+_SHOWN = 40  # characters of a word or number in a message
 _POWERS = 10.0 ** np.arange(23)  # powers of ten that double precision holds exactly
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
@@ -47,9 +50,10 @@ def load_word_vectors(
     limit : int, default=None
         Read only the first `limit` entries of the file. In most files these are the most frequent words.
     on_error : {"raise", "skip"}, default="raise"
-        What to do about truncated files and bad entries: too few fields, values that are not finite numbers, words that
-        are not UTF-8 or are duplicates, and entries beyond the header's count. ``"skip"`` leaves them out and gives one
-        warning. For words outside `vocabulary`, only the number of fields is checked.
+        What to do about truncated files and bad entries: too few or too many fields, values that are not finite
+        numbers, words that are not UTF-8 or are duplicates, and entries beyond the header's count. ``"skip"`` leaves
+        them out and gives one warning. For words outside `vocabulary`, only missing fields are noticed. Words may hold
+        spaces, as some of GloVe 840B do, unless their last part is a number.
     verbose : int, default=0
         Whether to show progress on standard error, if it is a terminal.
 
@@ -143,6 +147,8 @@ def _recognise(head: bytes, name: str) -> tuple[int, int, int, bool]:
         count, dim = map(int, header.groups())
         width, binary = _usual_width(lines), _CONTROL.search(head) is not None
         if width == dim or width != 1 or binary:  # otherwise the line is a word with one number
+            if dim > _WIDEST:
+                raise ValueError(f"{name}, line 1: the header announces vectors of {dim} numbers, more than {_WIDEST}.")
             return dim, count, len(first) + 1, binary and width != dim
     dim = 0 if b"\0" in head else _usual_width([first, *lines])
     if dim == 0:
@@ -210,6 +216,13 @@ class _Reader:
     def read(self, chunks: Iterator[bytes]) -> None:
         """Read until the end, the limit or the last wanted word."""
         head = next(chunks).removeprefix(b"\xef\xbb\xbf")
+        while b"\n" not in head and len(head) < _LONGEST and (more := next(chunks, b"")):
+            head += more
+        if b"\r" in (first := head.partition(b"\n")[0].rstrip(b"\r")) and b"\0" not in first:
+            raise ValueError(
+                f"{self.name}, line 1 holds carriage returns: lines must end with a line feed. Convert the file, for "
+                f"example with tr '\\r' '\\n'."
+            )
         self.dim, self.count, start, self.binary = _recognise(head, self.name)
         self.unit, self.n_above = ("record", 0) if self.binary else ("line", int(start > 0))
         blocks = (self._records if self.binary else self._lines)(itertools.chain([head[start:]], chunks))
@@ -233,6 +246,9 @@ class _Reader:
             if filled := rest[: rest.rfind(b"\n") + 1].rstrip(b" \t\r\n"):
                 yield [_split(line, self.dim) for line in filled.split(b"\n")]
                 rest = rest[rest.index(b"\n", len(filled)) + 1 :]
+            if len(rest) > _LONGEST:
+                number = self.n_read + self.n_above + 1
+                raise ValueError(f"{self.name}, line {number}: there is no word with its vector in {_LONGEST} bytes.")
         if rest.rstrip(b" \t\r\n") and self.n_read + 1 >= self.count:
             yield [_split(line, self.dim) for line in rest.split(b"\n")]
 
@@ -245,6 +261,9 @@ class _Reader:
                 block.append((rest[start:space].lstrip(b"\n"), rest[space + 1 : stop]))
                 start = stop
             rest = rest[start:]
+            if space < 0 and len(rest) > _LONGEST:
+                number = self.n_read + len(block) + 1
+                raise ValueError(f"{self.name}, record {number}: the word is longer than {_LONGEST} bytes.")
             yield block
         if (rest := rest.strip(b"\n")) and self.n_read >= self.count:
             yield [(rest[:20], bytes(4 * self.dim))]
@@ -280,10 +299,14 @@ class _Reader:
         elif not word or 0 < len(fields) < self.dim:
             kind, what = "with too few fields", f"a word and {self.dim} numbers are required"
             text = text or b"".join(fields[:1]).decode(errors="replace")
+        elif not self.binary and _ends_with_a_number(word):
+            kind, what = "with too many fields", f"more than {self.dim} numbers follow the word"
+        elif b"\r" in word:
+            kind, what = "with a carriage return", "the word holds a carriage return, and lines end with a line feed"
         elif text.encode() != word:
             kind, what = "not UTF-8", "the word is not UTF-8"
         elif not finite:
-            odd = [repr(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
+            odd = [_short(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
             what = f"{[*odd, 'a value in single precision'][0]} is not a finite number"
             kind = "with an invalid number"
         elif text in self.words:
@@ -292,8 +315,19 @@ class _Reader:
             self.words[text] = None
             return True
         if not self.skip:
-            where = f"{self.name}, {self.unit} {n + self.n_above}, word {text!r}"
+            where = f"{self.name}, {self.unit} {n + self.n_above}, word {_short(text)}"
             raise ValueError(f'{where}: {what}. Correct it, or pass on_error="skip" to leave out bad {self.unit}s.')
         self.problems[kind] += 1
         self.first = self.first or n + self.n_above
         return False
+
+
+def _ends_with_a_number(word: bytes) -> bool:
+    """Whether the last part of a word with spaces is a number, which belongs to a longer vector."""
+    _, space, last = word.replace(b"\t", b" ").rpartition(b" ")
+    return bool(space) and _NUMBERS.fullmatch(last) is not None
+
+
+def _short(text: str) -> str:
+    """The beginning of a text, as a string of Python."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn_mcsg import storage
 from sklearn_mcsg._estimator import split_pipeline
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.neighbors import GroupNeighbors
+from sklearn_mcsg.text.tables import files_of
 
 __all__ = ["IndexUpdate", "update_index"]
 
@@ -103,8 +102,7 @@ def _fingerprint(similarity: Any, texts: list[str]) -> str:
     arrays: list[np.ndarray] = []
     before, _ = split_pipeline(similarity)
     vectors = getattr(before[0], "vectors", None) if before is not None else None
-    is_file = isinstance(vectors, str | os.PathLike) and Path(vectors).exists()
-    state = [Path(vectors).stat().st_mtime_ns, Path(vectors).stat().st_size] if is_file else []  # type: ignore[arg-type]
+    state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
     settings = [__version__, storage.encode(clone(similarity), arrays), state]
     digest = hashlib.sha256(json.dumps([settings, texts]).encode())
     for array in arrays:

@@ -53,8 +53,9 @@ def make_text_embedding(**params: Any) -> Pipeline:
     follow from the kind of `vectors`:
 
     - Raw word vectors, as of GloVe, word2vec or fastText: ``weighting=("sif", "norm")``, ``whiten=0.5``, ``spread=1``.
-    - A static model, distilled to be averaged (a folder with ``tokenizer.json`` and ``.safetensors``):
-      ``weighting="norm"``, ``whiten=0.125``, ``spread=0.5``.
+    - A static model, trained to be averaged, which is every kind of vectors that comes with a tokenizer (files of
+      model2vec, its `StaticModel`, ``"wordllama"``, a pair of a tokenizer and a table): ``weighting="norm"``,
+      ``whiten=0.125``, ``spread=0.5``.
 
     Both have unit vectors, the likelihood ``"diag"``, ``prior_strength=0.5`` and ``normalize=True``.
 

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
+from sklearn_mcsg.text.tables import is_static_model
 from sklearn_mcsg.text.tokens import MARKS
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
 def share_of_unknown_words(vectorizer: Any) -> str:
     """A sentence on the words of the texts that a vectorizer was fitted to."""
     share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
-    spelling = getattr(vectorizer, "unknown", "ignore") == "spelling"
+    spelling = getattr(vectorizer, "unknown", "ignore") == "spelling" and not is_static_model(vectorizer.vectors)
     fate = "are compared by their spelling" if spelling else "are left out"
     return f"{share} of the words have no vector and {fate}."
 

