@@ -9,7 +9,7 @@ demo: .venv/text
 	@mkdir -p demo
 	$(BIN)/mcsg cluster $(TEXTS) --report demo/report.html
 	@echo
-	$(BIN)/mcsg search $(TEXTS) "my puppy is ill" "a storm on the coast" "how to save money" -k 3
+	$(BIN)/mcsg search $(TEXTS) "sick puppy" "storm near the coast" "saving money for a pension" -k 3
 	@echo
 	$(BIN)/mcsg compare "A cat slept on the sofa." "The kitten naps in an armchair."
 	@echo
@@ -56,6 +56,9 @@ paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
+	$(BIN)/python benchmarks/levels.py --data $(DATA)
+	$(BIN)/python benchmarks/search.py --data $(DATA)
+	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
 
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
@@ -82,7 +85,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,large,dask,wmd,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot]" datasketch
 	@touch $@
 
 .venv/lint: .venv/core

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -101,6 +101,40 @@ def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
     array = np.empty(n_rows, dtype=object)
     array[:] = given
     return array
+
+
+def check_per_row(values: ArrayLike, name: str, n_rows: int) -> np.ndarray:
+    """Check that there is one value for each row of a long table."""
+    values = np.asarray(values)
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must hold one value per row of X: got shape {values.shape} for {n_rows} rows.")
+    return values
+
+
+def check_consecutive(labels: np.ndarray) -> None:
+    """Raise unless equal labels follow each other."""
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])[: len(labels)])
+    _, first, runs = np.unique(labels[starts], return_index=True, return_inverse=True)
+    resumed = starts[first[runs] != np.arange(len(runs))]
+    if len(resumed):
+        row = int(resumed[0])
+        raise ValueError(
+            f"The rows of label {labels[[row]].tolist()[0]!r} are not consecutive: they resume in row {row}, after "
+            f"rows of another label. Sort the rows by label and time; if their order does not matter, leave "
+            f"consecutive=False."
+        )
+
+
+def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) -> np.ndarray | None:
+    """Join one array per group into one array, after checking their lengths."""
+    if parts is None:
+        return None
+    if len(parts) != len(sizes):
+        raise ValueError(f"{name} must hold one array per group: got {len(parts)} for {len(sizes)} groups.")
+    for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        if np.shape(part) != (size,):
+            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
+    return np.concatenate([np.asarray(part, dtype=object if name == "labels" else None) for part in parts])
 
 
 def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:

@@ -203,7 +203,7 @@ class GroupSimilarity(
         Returns
         -------
         matrix : ndarray of shape (n_groups_X, `n_groups_`)
-            The chosen output for each pair.
+            The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
         check_is_fitted(self)
         return self._with_index(X, self.compare_with_fitted(self.validate(X)))
@@ -221,7 +221,7 @@ class GroupSimilarity(
         Returns
         -------
         matrix : ndarray of shape (n_groups, n_groups)
-            The chosen output for each pair.
+            The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
         self.fit(X)
         learnt = self._learnt_for(self.output)
@@ -242,7 +242,7 @@ class GroupSimilarity(
         Y : groups, default=None
             Groups along the columns; ``None`` means `X`.
         output : str, default=None
-            Overrides the parameter `output`.
+            Overrides the parameter `output`. Estimators with ``metric="precomputed"`` need one that is a distance.
         out : ndarray of shape (n_groups_X, n_groups_Y), default=None
             Array to write the matrix to, for example a memory map. Its dtype must be that of the result: float32 if
             all vectors are float32, and float64 otherwise.

@@ -250,7 +250,7 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
         self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
     ) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Distances of left groups to some right groups, row by row."""
-        _import_pot()
+        import_pot()
         tasks = ((i, j, left[i : i + 1], right[j]) for i, j in pairs)
         with progress(self.verbose, total) as advance:
             for row, columns, distances in run(_distances, tasks, len(left), self.n_jobs):
@@ -271,7 +271,7 @@ def _distance(source: np.ndarray, mass: Any, target: np.ndarray, target_mass: np
     scale = max(_scale_of(source), _scale_of(target))
     cost = cdist(source / scale, target / scale)
     cost_scale = _scale_of(cost)
-    moved = float(_import_pot().emd2(mass, target_mass, cost / cost_scale, check_marginals=False))
+    moved = float(import_pot().emd2(mass, target_mass, cost / cost_scale, check_marginals=False))
     return moved * cost_scale * scale
 
 
@@ -293,7 +293,8 @@ def _scale_of(values: np.ndarray) -> float:
     return float(np.ldexp(1.0, exponent - 1))
 
 
-def _import_pot() -> Any:
+def import_pot() -> Any:
+    """The package POT, or an error that says how to install it."""
     try:
         import ot
     except ImportError as error:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,8 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
-_FEW_GROUPS = 50
+FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
+_PAIRS_PER_DEGREE = 4.4  # random pairs per degree of freedom of a standard deviation estimated from two quantiles
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
 
@@ -70,8 +72,12 @@ class NullDistribution:
         distance to the power 1/p, with p = `power`. In a normal distribution with median m, the
         16 % quantile q is one standard deviation below m. Hence sd = m - q, and the quantile of z at `level` is
         m + ppf(level) (m - q), to be raised to the power p. Median and 16 % quantile are far from the tail, so the
-        estimate extends to levels that no sample reaches, and a few duplicates do not change it. The threshold is at
-        least a millionth of the median.
+        estimate extends to levels that no sample reaches, and neither the pair that is asked about nor a few duplicates
+        change it. The threshold is at least a millionth of the median.
+
+        The error of sd matters in the tail. The asymptotic variances of the two quantiles and their covariance give
+        m - q the variance 2.2 sd² / n for n random pairs, which a sample standard deviation has with n / 4.4 degrees of
+        freedom. So ppf is that of Student's t with n / 4.4 degrees of freedom.
         """
         power = self.power
         starts, views = self._windows(size)
@@ -82,8 +88,17 @@ class NullDistribution:
             for i in range(0, len(distinct), step)
         ]
         low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
-        limit = np.maximum(middle + norm.ppf(level) * (middle - low), 0) ** power
+        limit = np.maximum(middle + student.ppf(level, self.window / _PAIRS_PER_DEGREE) * (middle - low), 0) ** power
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
+
+    def check_level(self, level: float) -> None:
+        """Raise unless `level` is a share that p-values can reach."""
+        check_share(level, "level")
+        if level * (1 + self.window) < 1:
+            raise ValueError(
+                f"level={level} is below the smallest p-value that {self.window} random pairs can give: calibrate "
+                f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
+            )
 
     @property
     def window(self) -> int:
@@ -209,14 +224,8 @@ class CalibrationMixin:
         -------
         similar : ndarray of shape (n_groups,) of bool
         """
-        check_share(level, "level")
-        p, window = self.p_value(X, Y), self.n_random_pairs
-        if level * (1 + window) < 1:
-            raise ValueError(
-                f"level={level} is below the smallest p-value that {window} random pairs can give: call calibrate "
-                f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
-            )
-        return p <= level
+        self._calibrated().check_level(level)
+        return self.p_value(X, Y) <= level
 
     def sizes(self, prepared: Any) -> np.ndarray:
         """What distances of prepared groups depend on by chance: nothing, unless a subclass says otherwise."""
@@ -267,7 +276,7 @@ def null_distribution(
     """Compare random pairs of groups: `compare` returns their distances from the indices of both sides."""
     if len(size) < 2:
         raise ValueError("calibrate needs at least two groups to draw pairs from.")
-    if len(size) < _FEW_GROUPS:
+    if len(size) < FEW_GROUPS:
         warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
     left, right = random_pairs(len(size), n_pairs, random_state)
     return NullDistribution.of(pair_size(size[left], size[right]), compare(left, right), output, power)

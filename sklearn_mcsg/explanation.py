@@ -78,8 +78,9 @@ class Explanation:
     >>> explanation = ModelComparisonSimilarity().explain(a, b)
     >>> explanation
     Similarity -2.16 of 4 and 3 vectors: vectors -6.16, penalty +4.00
-      for:     A[3] +1.70, B[0] +0.41
-      against: B[1] -2.26, B[2] -2.17, A[0] -1.53
+      for:     A[3] +2.58, B[0] +1.29
+      against: B[1] -1.38, B[2] -1.29, A[0] -0.65
+      (compared with the average vector)
     >>> explanation.vectors[0].round(2)
     array([-1.53, -1.36, -0.95,  1.7 ])
     """
@@ -188,7 +189,7 @@ class Explanation:
         return self.to_html()
 
     def __repr__(self) -> str:
-        values, relative = np.concatenate(self.vectors), np.concatenate(self.relative)
+        relative = np.concatenate(self.relative)
         labels = [*self.labels[0], *self.labels[1]]
         order = np.argsort(-relative, kind="stable")
         chosen = {
@@ -198,7 +199,9 @@ class Explanation:
         lines = [": ".join(self._headlines())]
         for name, best in chosen.items():
             if best:
-                lines.append(f"  {name} {', '.join(f'{labels[i]} {values[i]:+.2f}' for i in best)}")
+                lines.append(f"  {name} {', '.join(f'{labels[i]} {relative[i]:+.2f}' for i in best)}")
+        if len(lines) > 1:
+            lines.append("  (compared with the average vector)")
         return "\n".join(lines)
 
     def _others(self) -> dict[str, float]:
@@ -246,34 +249,40 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
-def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
+def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.
 
     Parameters
     ----------
     pipeline : Pipeline
-        An `EmbeddingVectorizer` and a `ModelComparisonSimilarity`, fitted, as `make_text_similarity` builds it.
+        A fitted pipeline of an `EmbeddingVectorizer` and a `GroupEmbedding` or a `ModelComparisonSimilarity`, as
+        `make_text_embedding` and `make_text_similarity` build it.
     a, b : str
         The two texts.
 
     Returns
     -------
-    explanation : Explanation
-        Its labels are the words that have a vector, in the order of the texts.
+    explanation : PairExplanation or Explanation
+        The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
+        the words, in the order of the texts.
 
     Examples
     --------
-    >>> from sklearn_mcsg import explain_texts, make_text_similarity
-    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
-    >>> pipeline = make_text_similarity(vectors=vectors).fit(["the cat", "the kitten", "the dog", "the tax"])
-    >>> explanation = explain_texts(pipeline, "The cat, the dog", "the tax")
-    >>> explanation.labels
-    (['the', 'cat', 'the', 'dog'], ['the', 'tax'])
+    >>> from sklearn_mcsg import explain_texts, make_text_embedding
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> pipeline = make_text_embedding().fit(load_short_texts().data)
+    >>> explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
+    Cosine 0.302 of 7 and 7 vectors
+      sofa ~ armchair +0.102
+      cat ~ kitten +0.063
+      sofa ~ kitten +0.053
+      slept ~ armchair +0.040
+      slept ~ naps +0.035
     """
     if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
         raise TypeError(
-            "explain_texts needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity, as "
-            "make_text_similarity builds it."
+            "explain_texts needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
+            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it."
         )
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):

@@ -17,15 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from sklearn_mcsg._checks import (
-    check_group,
-    check_indices,
-    check_labels,
-    check_numeric,
-    check_offsets,
-    check_weights,
-    warn_of_padding,
-)
+from sklearn_mcsg import _checks
 
 __all__ = ["Groups"]
 
@@ -88,17 +80,17 @@ class Groups:
         weights: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
     ):
-        self.vectors = check_numeric(np.asarray(vectors), "vectors")
+        self.vectors = _checks.check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
                 f"vectors must be a 2-dimensional array (n_vectors, n_features), got {self.vectors.ndim} "
                 f"dimension(s). For a single group, call Groups(vectors, offsets=[0, len(vectors)])."
             )
-        self.indices = None if indices is None else check_indices(indices, len(self.vectors))
+        self.indices = None if indices is None else _checks.check_indices(indices, len(self.vectors))
         rows = self.vectors if self.indices is None else self.indices
-        self.offsets = check_offsets(offsets, len(rows))
-        self.weights = None if weights is None else check_weights(weights, self.offsets)
-        self._names = None if labels is None else self._table_names(check_labels(labels, self.n_rows))
+        self.offsets = _checks.check_offsets(offsets, len(rows))
+        self.weights = None if weights is None else _checks.check_weights(weights, self.offsets)
+        self._names = None if labels is None else self._table_names(_checks.check_labels(labels, self.n_rows))
 
     def _table_names(self, labels: np.ndarray) -> np.ndarray:
         """Names of the table's rows; if a row has several names, the table is expanded first."""
@@ -167,7 +159,7 @@ class Groups:
         >>> Groups.from_list([[[1, 2], [3, 4]], [[5, 6]]], weights=[[1, 0.5], [2]])
         Groups(n_groups=2, n_features=2, sizes=1..2, weighted)
         """
-        checked = [check_group(array, i) for i, array in enumerate(arrays)]
+        checked = [_checks.check_group(array, i) for i, array in enumerate(arrays)]
         if not checked:
             raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
         width, first = next(((a.shape[1], i) for i, a in enumerate(checked) if a.shape[1]), (0, 0))
@@ -184,14 +176,14 @@ class Groups:
                 )
         vectors = np.concatenate([array.reshape(-1, width) for array in checked])
         sizes = [len(array) for array in checked]
-        joined = (_join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
+        joined = (_checks.join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
         groups = cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
-        warn_of_padding(groups.vectors, groups.offsets, groups.weights)
+        _checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
         return groups
 
     @classmethod
     def from_labels(
-        cls, X: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None
+        cls, X: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None, *, consecutive: bool = False
     ) -> tuple[Groups, np.ndarray]:
         """Group the rows of a long table by their labels.
 
@@ -203,11 +195,13 @@ class Groups:
             The group that each row belongs to.
         weights : array-like of shape (n_vectors,), default=None
             Weights of the rows.
+        consecutive : bool, default=False
+            Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
 
         Returns
         -------
         groups : Groups
-            One group per distinct label, in sorted order of the labels.
+            One group per distinct label, in sorted order of the labels. Rows stay in their order.
         unique_labels : ndarray of shape (n_groups,)
             The label of each group.
 
@@ -220,17 +214,13 @@ class Groups:
         (['a', 'b'], [1, 2])
         """
         table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
-        names = np.asarray(labels)
-        if weights is not None and np.shape(weights) != table.shape[:1]:
-            raise ValueError(
-                f"weights must hold one number per row of X: got {np.shape(weights)} for {len(table)} rows."
-            )
-        if names.shape != table.shape[:1]:
-            raise ValueError(f"labels must hold one label per row of X: got shape {names.shape} for {len(table)} rows.")
+        names = _checks.check_per_row(labels, "labels", len(table))
+        if consecutive:
+            _checks.check_consecutive(names)
         unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
         order = np.argsort(codes, kind="stable")
         if weights is not None:
-            weights = np.asarray(weights)[order]
+            weights = _checks.check_per_row(weights, "weights", len(table))[order]
         return cls(table, offsets_of(counts), indices=order, weights=weights), unique_labels
 
     @classmethod
@@ -411,11 +401,44 @@ class Groups:
         weights = np.divide(self.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
         return self.from_table(self.vectors, self.offsets, self.indices, weights, self._names)
 
+    def pooled(self, labels: ArrayLike | None = None) -> Groups:
+        """Pool groups: one group with all vectors of the groups that share a label.
+
+        A pooled group is a query for several groups at once, or the prototype of a class or cluster. Its model is
+        exactly the one fitted to all the vectors.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_groups,), default=None
+            A label for each group; ``None`` pools all groups into one.
+
+        Returns
+        -------
+        groups : Groups
+            One group per distinct label, in sorted order of the labels, with vectors in their order. The table is
+            shared; weights and names of vectors are kept.
+
+        Examples
+        --------
+        >>> from sklearn_mcsg import Groups
+        >>> groups = Groups.from_list([[[1.0], [2.0]], [[5.0]], [[3.0]]])
+        >>> groups.pooled(["b", "a", "b"])
+        Groups(n_groups=2, n_features=1, sizes=1..3, shared table of 4 rows)
+        >>> groups.pooled()[0].ravel()
+        array([1., 2., 5., 3.])
+        """
+        if labels is None:
+            return self.united(np.zeros(len(self), dtype=int), 1)
+        if np.shape(labels) != self.shape:
+            raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
+        names, codes = np.unique(labels, return_inverse=True)
+        return self.united(codes, len(names))
+
     def united(self, codes: np.ndarray, n_groups: int) -> Groups:
         """Merge the groups that have the same code, from 0 to `n_groups` - 1; unused codes give empty groups."""
-        picked = self[np.argsort(codes, kind="stable")]
+        picked = self if (codes[:-1] <= codes[1:]).all() else self[np.argsort(codes, kind="stable")]
         sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
-        return picked._take(np.arange(picked.n_rows), offsets_of(sizes))
+        return self.from_table(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
 
     def divided(self, rows: np.ndarray) -> Groups:
         """One group per row of `rows`, a 2-d array of positions among all vectors."""
@@ -480,15 +503,3 @@ class Groups:
 def offsets_of(sizes: ArrayLike) -> np.ndarray:
     """Offsets of consecutive parts from their sizes: the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])
-
-
-def _join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) -> np.ndarray | None:
-    """Join one array per group into one array, after checking their lengths."""
-    if parts is None:
-        return None
-    if len(parts) != len(sizes):
-        raise ValueError(f"{name} must hold one array per group: got {len(parts)} for {len(sizes)} groups.")
-    for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        if np.shape(part) != (size,):
-            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
-    return np.concatenate([np.asarray(part, dtype=object if name == "labels" else None) for part in parts])

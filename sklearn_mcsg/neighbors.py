@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
@@ -464,7 +465,13 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
         """Queries as validated groups, or the indices of all fitted groups."""
-        return np.arange(self.n_samples_fit_) if X is None else self.comparer().validate(self._groups(X))
+        if X is None:
+            return np.arange(self.n_samples_fit_)
+        groups = self.comparer().validate(self._groups(X))
+        if not groups.sizes.all():
+            first = int(np.argmin(groups.sizes))
+            warnings.warn(f"Query {first} is empty: what is nearest to it means nothing.", stacklevel=3)
+        return groups
 
     def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
         if mode == "distance" and distances.min(initial=0) < 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -59,25 +59,49 @@ class PairExplanation:
         matrix = left @ right.T / (lengths if lengths > 0 else 1.0)
         return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
 
+    @cached_property
+    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Contribution of each vector of A and of B: the sum of its pairs."""
+        return self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+
     def strongest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
-        """The pairs of vectors with the largest contributions.
+        """The pairs of vectors that increase the cosine most.
 
         Parameters
         ----------
         n_pairs : int, default=5
-            Number of pairs.
+            Largest number of pairs.
 
         Returns
         -------
         pairs : list of (label_a, label_b, contribution)
-            The largest first. Pairs of the same labels are summed.
+            Positive contributions only, the largest first. Pairs of the same labels are summed.
         """
+        return [(*pair, value) for pair, value in self._ranked[:n_pairs] if value > 0]
+
+    def weakest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
+        """The pairs of vectors that reduce the cosine most.
+
+        Parameters
+        ----------
+        n_pairs : int, default=5
+            Largest number of pairs.
+
+        Returns
+        -------
+        pairs : list of (label_a, label_b, contribution)
+            Negative contributions only, the most negative first. Pairs of the same labels are summed.
+        """
+        return [(*pair, value) for pair, value in self._ranked[::-1][:n_pairs] if value < 0]
+
+    @cached_property
+    def _ranked(self) -> list[tuple[tuple[str, str], float]]:
+        """Pairs of labels with their contributions, the largest first."""
         summed: dict[tuple[str, str], float] = {}
         for i, a in enumerate(self.labels[0]):
             for j, b in enumerate(self.labels[1]):
                 summed[a, b] = summed.get((a, b), 0.0) + float(self.matrix[i, j])
-        order = sorted(summed, key=lambda pair: -summed[pair])[:n_pairs]
-        return [(*pair, summed[pair]) for pair in order]
+        return sorted(summed.items(), key=lambda item: -item[1])
 
     def to_frame(self) -> Any:
         """The matrix as a table.
@@ -136,10 +160,9 @@ class PairExplanation:
         html : str
             A fragment without scripts or references, readable on light and dark pages.
         """
-        sums = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
-        largest = max(np.abs(values).max(initial=0) for values in sums) or 1
+        largest = max(np.abs(values).max(initial=0) for values in self.vectors) or 1
         lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
-        for name, labels, values in zip("AB", self.labels, sums, strict=True):
+        for name, labels, values in zip("AB", self.labels, self.vectors, strict=True):
             words = " ".join(map(partial(coloured_word, digits=3), labels, values, values / largest))
             lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
         largest = np.abs(self.matrix).max(initial=0) or 1

@@ -52,15 +52,16 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         likelihood by the exact evidence under a conjugate prior, which is learnt from the fitted corpus unless the
         likelihood is an instance that has one.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="similarity"
-        Values that `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need one of
-        the last three. They would read the similarity as a distance, without an error.
+        Values that `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need
+        ``"distance"``, ``"divergence"`` or ``"centered"``: the default is a *similarity*, which they would take for a
+        distance, without an error and with wrong results.
 
         - ``"similarity"``: the difference above; unbounded, higher for more similar groups. It is not a positive
           semi-definite kernel in general.
         - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
           twice the log-likelihood ratio.
         - ``"divergence"``: distance times ``(n + m) / (n m)``, which removes most of the dependence on the sizes of the
-          groups; close to the squared Mahalanobis distance of the means.
+          groups, but not all; close to the squared Mahalanobis distance of the means.
         - ``"centered"``: one minus the cosine of the angle between the two groups, seen from the centre of the
           reference groups, in [0, 2]. It removes the part common to all distances, which is large on real text.
         - ``"kernel"``: ``exp(-distance / scale)`` of balanced groups, where the scale is the median distance of the
@@ -128,6 +129,13 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
     array([[  20. ,    6.1, -134.3],
            [   6.1,   20. , -128.9],
            [-134.3, -128.9,   20. ]])
+
+    These are similarities. Clusterers and other estimators that take precomputed *distances* need another output:
+
+    >>> from sklearn.cluster import AgglomerativeClustering
+    >>> distances = ModelComparisonSimilarity(output="distance").fit_transform(X)
+    >>> AgglomerativeClustering(2, metric="precomputed", linkage="average").fit_predict(distances)
+    array([0, 0, 1])
     """
 
     outputs = tuple(OUTPUTS)
@@ -243,7 +251,7 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
 
     def point_space(self) -> PointSpace | None:
-        """The likelihood's coordinates, if it has them and the output does not depend on the sizes of groups."""
+        """The likelihood's coordinates, if it has them and coordinates can represent the output."""
         learnt, output = self._learnt_for(self.output), OUTPUTS[self.output]
         likelihood = learnt.comparison.likelihood
         n_features = learnt.statistics.n_features
@@ -329,8 +337,9 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         >>> a, b = [[0.0, 1.0], [1.0, 2.0], [4.0, 4.0]], [[3.0, 4.0], [5.0, 3.0], [5.0, 6.0]]
         >>> ModelComparisonSimilarity().explain(a, b, labels=[["cat", "dog", "car"], ["bus", "van", "train"]])
         Similarity 0.05 of 3 and 3 vectors: vectors -7.95, penalty +8.00
-          for:     car +2.49, bus -0.02
-          against: train -3.50, cat -3.22, dog -2.30
+          for:     car +3.81, bus +1.31
+          against: train -2.18, cat -1.89, dog -0.97
+          (compared with the average vector)
         """
         return explain_groups(*self._read_two(a, b), labels)
 

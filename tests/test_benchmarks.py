@@ -39,7 +39,7 @@ def test_scale_is_a_part_of_the_same_page(tmp_path):
         assert row in report
 
 
-def write_data(folder):
+def write_data(folder, n_pairs=30):
     """Sentences about two topics, word vectors and counts, laid out as the benchmarks expect them."""
     rng = np.random.default_rng(0)
     topics = [["cat", "dog", "horse", "cow", "bird", "fish"], ["bank", "tax", "money", "price", "market", "stock"]]
@@ -53,7 +53,7 @@ def write_data(folder):
 
     (folder / "sts").mkdir()
     for name in ("STS12.MSRpar", "STS16.headlines"):
-        sides = rng.integers(0, 2, size=(30, 2))
+        sides = rng.integers(0, 2, size=(n_pairs, 2))
         rows = [f"{4.0 * (a == b) + rng.random()}\t{sentence(a)}\t{sentence(b)}\n" for a, b in sides]
         (folder / "sts" / f"{name}.tsv").write_text("".join(rows))
     (folder / "grouping").mkdir()
@@ -79,11 +79,33 @@ def test_paper(tmp_path):
         assert (tmp_path / f"paper_{figure}.png").stat().st_size > 10_000
 
 
+def test_levels(tmp_path):
+    write_data(tmp_path, n_pairs=120)
+    report = run("levels.py", tmp_path / "levels", "--data", tmp_path, "--pairs", "200")
+    assert "| by folds, .05 | 0." in report
+    assert "| the kind asked about | 0." in report
+
+
 def test_grouping(tmp_path):
     write_data(tmp_path)
     report = run("grouping.py", tmp_path / "grouping", "--data", tmp_path, "--texts", "60", "--seeds", "2")
     assert "## tiny" in report
     assert "| Diag centered, recipe |" in report
+
+
+def test_search(tmp_path):
+    write_data(tmp_path)
+    report = run("search.py", tmp_path / "search", "--data", tmp_path, "--texts", "60", "--seeds", "2")
+    assert "## GloVe 6B 50d" in report
+    for row in ("topic, 360 short texts, 12 topics", "rest, 360 short texts, 12 topics", "topic, tiny", "rest, tiny"):
+        assert f"| {row} |" in report
+
+
+def test_duplicates(tmp_path):
+    write_data(tmp_path)
+    report = run("duplicates.py", tmp_path / "duplicates", "--data", tmp_path)
+    assert "| **find_duplicate_texts**, GloVe 6B 50d | 1.000 |" in report
+    assert "| MinHash |" in report
 
 
 def test_maximum_mean_discrepancy(monkeypatch):

@@ -18,7 +18,14 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import sklearn_mcsg
-from sklearn_mcsg import GroupNeighbors, make_text_similarity, spearman_interval
+from sklearn_mcsg import (
+    EmbeddingVectorizer,
+    GroupNeighbors,
+    TextSearch,
+    make_text_embedding,
+    make_text_similarity,
+    spearman_interval,
+)
 from sklearn_mcsg.cli import main
 from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
 from sklearn_mcsg.datasets import load_short_texts
@@ -70,22 +77,74 @@ def test_compare(mcsg):
     near, far = (json.loads(mcsg("compare", a, other, "--format", "json").out) for other in (b, c))
     assert near["distance"] < far["distance"]
     assert near["p_value"] < 0.05 < far["p_value"]
+    assert near["p_value_corpus"] == "the 360 bundled short texts"
+    pipeline = make_text_embedding().fit(load_short_texts().data)
+    cosine = np.prod(pipeline.transform([a, b]), axis=0).sum()
+    assert_allclose([near["similarity"], 1 - near["distance"]], cosine, atol=1e-6)
     assert [word["word"] for word in near["words_a"]] == ["a", "cat", "sat", "on", "the", "mat", "."]
-    parts = [word["contribution"] for word in near["words_a"] + near["words_b"]]
-    assert near["similarity"] - sum(parts) > 0, "what is left is the penalty and the prior"
+    for part in ("words_a", "words_b", "pairs"):
+        assert_allclose(sum(word["contribution"] for word in near[part]), cosine, atol=1e-6)
+    assert {"word_a": "cat", "word_b": "kitten"}.items() <= near["pairs"][0].items()
     table = mcsg("compare", a, b).out
-    assert f"{near['distance']:.3f}" in table
-    assert f"{near['similarity']:.2f}" in table
+    assert f"{near['similarity']:.3f}" in table
+    assert "of random pairs of similar length from the 360 bundled short texts are at least as near" in table
+    assert "for      cat ~ kitten +0." in table
+    assert "against  " in table
     assert "\x1b" not in table
     (row,) = csv.DictReader(io.StringIO(mcsg("compare", a, b, "--format", "csv").out))
+    assert list(row) == ["text_a", "text_b", "similarity", "distance", "p_value"]
     assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
 
 
-def test_compare_with_a_corpus_and_unknown_words(mcsg, corpus):
+def test_compare_exactly(mcsg):
+    a, b = TEXTS[:2]
+    found = json.loads(mcsg("compare", a, b, "--exact", "--format", "json").out)
+    pipeline = make_text_similarity(random_state=0, n_references=100).fit(load_short_texts().data)
+    groups = pipeline[:-1].transform([a, b])
+    assert_allclose(found["distance"], pipeline[-1].pairwise(groups)[0, 1], rtol=1e-6)
+    assert_allclose(found["similarity"], pipeline[-1].pairwise(groups, output="similarity")[0, 1], rtol=1e-6)
+    parts = [word["contribution"] for word in found["words_a"] + found["words_b"]]
+    assert found["similarity"] - sum(parts) > 0, "what is left is the penalty and the prior"
+    assert "pairs" not in found
+    table = mcsg("compare", a, b, "--exact").out
+    assert f"{found['distance']:.3f}" in table
+    assert f"{found['similarity']:.2f}" in table
+    assert re.search(r"for +\w+ \([AB]\) \+", table)
+    assert (
+        "--criterion belongs to the model comparison: add --exact"
+        in mcsg("compare", a, b, "--criterion", "tic", code=1).err
+    )
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_compare_equal_short_and_strange_texts(mcsg, exact):
+    def compare(a, b):
+        assert mcsg("compare", a, b, *exact).out
+        return json.loads(mcsg("compare", a, b, *exact, "--format", "json").out)
+
+    for text in ("cat", TEXTS[0], "Ambromycin"):
+        found = compare(text, text.upper())
+        assert abs(found["distance"]) < 1e-6
+        assert found["p_value"] < 0.002
+    different = compare("Zortanol", "Ambromycin")
+    assert different["distance"] > 0.3
+    assert compare("cat", TEXTS[2])["p_value"] > 0.05
+
+
+def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
     with_corpus = mcsg("compare", *TEXTS[:2], "--corpus", corpus)
     assert "Only 6 texts: distances are relative to the corpus and unreliable below 10" in with_corpus.err
+    assert "p-value            -   needs a corpus of at least 50 different texts" in with_corpus.out
+    found = json.loads(mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--format", "json").out)
+    assert found["p_value"] is found["p_value_corpus"] is None
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
     assert "'\u2603' has no words: there is nothing to compare" in mcsg("compare", "\u2603", TEXTS[0], code=1).err
+    one = tmp_path / "one.txt"
+    one.write_text(TEXTS[0])
+    assert "one.txt holds one text" in mcsg("compare", *TEXTS[:2], "--corpus", one, code=1).err
+    large = tmp_path / "large.txt"
+    large.write_text("\n".join(load_short_texts().data * 2))
+    assert "from large.txt are at least as near" in mcsg("compare", *TEXTS[:2], "--corpus", large).out
 
 
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
@@ -102,30 +161,112 @@ def test_colours_only_on_terminals_that_have_them(monkeypatch):
     assert seen == [True, False, False]
 
 
+def found_by(mcsg, *arguments):
+    return json.loads(mcsg("search", *arguments, "--format", "json").out)
+
+
 def test_search(mcsg, corpus):
-    hits = json.loads(mcsg("search", corpus, "my cat is asleep", "the stock exchange", "-k", 2, "--format", "json").out)
+    queries = ["my cat is asleep", "the stock exchange"]
+    hits = found_by(mcsg, corpus, *queries, "-k", 2)
     assert [hit["rank"] for hit in hits] == [1, 2, 1, 2]
+    assert list(hits[0]) == ["query", "rank", "distance", "line", "text", "score", "bm25", "why"]
     assert {hit["line"] for hit in hits[:2]} <= {1, 2, 5}
     assert {hit["line"] for hit in hits[2:]} == {3, 4}
-    expected = make_text_similarity(random_state=0).fit(TEXTS).transform(["my cat is asleep"])[0]
-    assert_allclose([hit["distance"] for hit in hits[:2]], np.sort(expected)[:2], rtol=1e-5)
-    assert len(mcsg("search", corpus, "cat", "-k", 99).out.splitlines()) == 1 + len(TEXTS)
+    expected = TextSearch(n_neighbors=2).fit(TEXTS).search(queries)
+    for name, values in (
+        ("distance", expected.distances),
+        ("score", expected.scores),
+        ("bm25", expected.word_scores),
+        ("line", expected.indices + 1),
+    ):
+        assert_allclose([hit[name] for hit in hits], values.ravel(), rtol=1e-5)
+    assert re.search(r"\bcat \+0\.\d\d", hits[0]["why"])
+    rows = csv.DictReader(io.StringIO(mcsg("search", corpus, *queries, "-k", 2, "--format", "csv").out))
+    assert [row["why"] for row in rows] == [hit["why"] for hit in hits]
 
 
-def test_search_keeps_its_index(mcsg, corpus, tmp_path, monkeypatch):
-    index = str(tmp_path / "saved")
-    first = mcsg("search", corpus, "cat", "--index", index)
+def test_search_as_a_table(mcsg, corpus):
+    query, heading, first, why, *_ = mcsg("search", corpus, "cat", "-k", 99).out.splitlines()
+    assert (query, heading.split()) == ("cat", ["score", "distance", "line"])
+    assert first.endswith(TEXTS[0]) or first.endswith(TEXTS[4])
+    assert "cat +" in why
+    assert why.index("cat") == first.index("A cat"), "reasons stand under the text"
+    assert mcsg("search", corpus, "cat", "--words", "none").out.splitlines()[1].split() == ["distance", "line"]
+
+
+@pytest.mark.parametrize("arguments", [["--exact"], ["--exact", "--criterion", "bic"]])
+def test_exact_search(mcsg, corpus, arguments):
+    hits = found_by(mcsg, corpus, "my cat is asleep", "-k", 2, *arguments)
+    assert list(hits[0]) == ["query", "rank", "distance", "line", "text"]
+    pipeline = make_text_similarity(random_state=0, criterion=arguments[-1].replace("--exact", "aic"))
+    expected = pipeline.fit(TEXTS).transform(["my cat is asleep"])[0]
+    assert_allclose([hit["distance"] for hit in hits], np.sort(expected)[:2], rtol=1e-5)
+    assert len(mcsg("search", corpus, "cat", "-k", 99, *arguments).out.splitlines()) == 2 + len(TEXTS)
+
+
+@pytest.mark.parametrize("words", ["share", "none"])
+def test_search_by_other_words(mcsg, corpus, words):
+    hits = found_by(mcsg, corpus, "the cat fell", "--words", words)
+    expected = TextSearch(words=None if words == "none" else words).fit(TEXTS).search(["the cat fell"])
+    assert_allclose([hit["line"] - 1 for hit in hits], expected.indices[0])
+    assert ("score" in hits[0]) == (words == "share")
+    assert hits[0]["why"]
+
+
+def test_examples_as_one_query(mcsg, corpus, tmp_path):
+    examples = tmp_path / "examples.csv"
+    examples.write_text("id,body\n1,my cat\n2,stock exchange\n3,\u2603\n", encoding="utf-8")
+    table = tmp_path / "corpus.csv"
+    table.write_text("body\n" + "\n".join(TEXTS[:5]), encoding="utf-8")
+    search = TextSearch(n_neighbors=5).fit(TEXTS[:5])
+    like = found_by(mcsg, table, "--column", "body", "--like", examples)
+    assert {hit["query"] for hit in like} == {f"like {examples}"}
+    expected = search.search([["my cat", "stock exchange"]])
+    assert_allclose([hit["score"] for hit in like], expected.scores[0], rtol=1e-5)
+    together = found_by(mcsg, corpus, "my cat", "stock exchange", "--together")
+    assert {hit["query"] for hit in together} == {"my cat + stock exchange"}
+    everything = found_by(mcsg, table, "--column", "body", "a rug", "--like", examples, "--together")
+    expected = search.search([["a rug", "my cat", "stock exchange"]])
+    assert_allclose([hit["score"] for hit in everything], expected.scores[0], rtol=1e-5)
+    apart = found_by(mcsg, table, "--like", examples, "--column", "body", "a rug", "-k", 1)
+    assert [hit["query"] for hit in apart] == ["a rug", f"like {examples}"]
+    plain = tmp_path / "examples.txt"
+    plain.write_text("my cat\nstock exchange\n")
+    assert [hit["score"] for hit in found_by(mcsg, table, "--column", "body", "--like", plain)] == [
+        hit["score"] for hit in like
+    ]
+    assert "QUERY" in mcsg("search", corpus, code=2).err
+    assert "No such file" in mcsg("search", corpus, "--like", tmp_path / "nothing.txt", code=1).err
+
+
+def test_an_index_that_is_up_to_date_needs_no_look_up(mcsg, corpus, tmp_path, monkeypatch):
+    index = tmp_path / "saved"
+    first = mcsg("search", corpus, "cat", "-k", 1, "--index", index)
+    looked_up = []
+    transform = EmbeddingVectorizer.transform
+    monkeypatch.setattr(EmbeddingVectorizer, "transform", lambda *args: looked_up.extend(args[1]) or transform(*args))
+    monkeypatch.setattr(EmbeddingVectorizer, "fit_transform", lambda *_: pytest.fail("the corpus was looked up"))
+    assert mcsg("search", corpus, "cat", "-k", 1, "--index", index) == first
+    assert set(looked_up) <= {"cat", TEXTS[0], TEXTS[4]}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--exact"], ["--words", "none"]])
+def test_search_keeps_its_index(mcsg, corpus, tmp_path, monkeypatch, arguments):
+    arguments = ["search", corpus, "cat", *arguments]
+    index = ["--index", str(tmp_path / "saved")]
+    first = mcsg(*arguments, *index)
+    assert first.out == mcsg(*arguments).out
     monkeypatch.setattr(GroupNeighbors, "fit", lambda *_: pytest.fail("the index was made anew"))
-    assert mcsg("search", corpus, "cat", "--index", index) == first
+    assert mcsg(*arguments, *index) == first
     with open(corpus, "a", encoding="utf-8") as file:
         file.write("The cat has come back.\n")
-    grown = mcsg("search", corpus, "cat", "--index", index, "-k", 7)
+    grown = mcsg(*arguments, *index, "-k", 7)
     assert "had 6 texts" in grown.err
     assert "come back" in grown.out
     monkeypatch.undo()
-    assert "replaced" in mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf").err
-    fresh = mcsg("search", corpus, "cat", "--likelihood", "vmf").out
-    assert mcsg("search", corpus, "cat", "--index", index, "--likelihood", "vmf").out == fresh
+    assert "replaced" in mcsg(*arguments, *index, "--likelihood", "vmf").err
+    fresh = mcsg(*arguments, "--likelihood", "vmf").out
+    assert mcsg(*arguments, *index, "--likelihood", "vmf").out == fresh
 
 
 @pytest.mark.parametrize("index", [None, "{}", '{"name": "my site"}', "["])
@@ -152,9 +293,10 @@ def test_an_index_with_other_files_beside_it_is_not_replaced(mcsg, corpus, tmp_p
 def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("\n".join(["\u2603", *TEXTS, "\u2603\u2603"]), encoding="utf8")
-    written = mcsg("dedupe", path, "--unique")
+    written = mcsg("search", path, "cat")
     assert "2 of 8 texts left out, with no words (the first in line 1)" in written.err
     assert "\u2603" not in written.out
+    assert mcsg("dedupe", path, "--unique").out.count("\u2603") == 3, "texts are not lost because they have no words"
     assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
     path.write_text("\u2603\n\u2603\u2603", encoding="utf8")
     assert "has a word" in mcsg("cluster", path, code=1).err
@@ -182,7 +324,9 @@ def test_equal_texts_are_one_cluster(mcsg, tmp_path):
 
 
 def test_short_texts_are_not_all_the_same_under_tic(mcsg):
-    result = json.loads(mcsg("compare", "the cat", "stocks fell sharply", "--criterion", "tic", "--format", "json").out)
+    result = json.loads(
+        mcsg("compare", "the cat", "stocks fell sharply", "--exact", "--criterion", "tic", "--format", "json").out
+    )
     assert result["distance"] > 0.5
 
 
@@ -278,7 +422,16 @@ def test_dedupe(mcsg, corpus):
     assert mcsg("dedupe", corpus, "--threshold", "1e-9").out == ""
     assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "json").out == "[]\n"
     assert mcsg("dedupe", corpus, "--threshold", "1e-9", "--format", "csv").out == "set,line,text\n"
-    assert [record["line"] for record in json.loads(mcsg("dedupe", corpus, "--level", 1e-3, "--format", "json").out)]
+    assert "Only 6 texts" in mcsg("dedupe", corpus, "--threshold", "0.1").err
+    assert "level=0.001 needs at least 50" in mcsg("dedupe", corpus, "--level", 1e-3, code=1).err
+
+
+def test_dedupe_at_a_level(mcsg, tmp_path):
+    texts = load_short_texts().data
+    path = tmp_path / "copies.txt"
+    path.write_text("\n".join([*texts, texts[3].upper(), f"{texts[5]} Not."]), encoding="utf8")
+    found = json.loads(mcsg("dedupe", path, "--level", 1e-4, "--format", "json").out)
+    assert [record["line"] for record in found] == [4, 361]
 
 
 @pytest.fixture
@@ -292,15 +445,28 @@ def pairs(tmp_path):
 
 
 def test_evaluate(mcsg, pairs):
-    options = ["--likelihood", "diag", "vmf", "--criterion", "aic", "bayes", "--baseline", "mean", "sif"]
-    written = mcsg("evaluate", pairs, *options, "--format", "json")
+    options = ["--likelihood", "diag,vmf", "--criterion", "aic,bayes", "--baseline", "mean,sif"]
+    written = mcsg("evaluate", *options, pairs, "--format", "json")
     results = {result["system"]: result for result in json.loads(written.out)}
-    assert set(results) == {"diag aic centered", "diag bayes centered", "vmf aic centered", "mean", "sif"}
+    exact = {"diag aic centered", "diag bayes centered", "vmf aic centered"}
+    assert set(results) == {*exact, "diag embedding", "vmf embedding", "mean", "sif"}
     assert "vmf bayes is left out" in written.err
     for result in results.values():
         assert result["low"] <= result["spearman"] <= result["high"] <= 1
     assert results["diag aic centered"]["spearman"] > 0.8
     assert "spearman" in mcsg("evaluate", pairs).out.splitlines()[0]
+
+
+def test_evaluate_the_embedding_alone(mcsg, pairs):
+    options = ["--output", "embedding", "--criterion", "aic,bayes", "--likelihood", "vmf,vmf", "--baseline", "mean"]
+    written = mcsg("evaluate", *options, pairs, "--format", "json")
+    assert {result["system"] for result in json.loads(written.out)} == {"vmf embedding", "mean"}
+    assert "left out" not in written.err
+
+
+def test_evaluate_misses_packages_before_any_work(mcsg, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ot", None)
+    assert "needs the package POT" in mcsg("evaluate", "nowhere.tsv", "--baseline", "mean,wmd", code=1).err
 
 
 def test_evaluate_what_cannot_be_ordered(mcsg, tmp_path):
@@ -478,6 +644,9 @@ def test_pairs(pairs):
         ([], 2, "COMMAND"),
         (["compare", "only one"], 2, "TEXT"),
         (["search", "CORPUS", "cat", "-k", "0"], 2, "expected a positive whole number"),
+        (["search", "CORPUS", "cat", "--criterion", "bic"], 1, "--criterion is for exact comparisons: add --exact"),
+        (["search", "CORPUS", "cat", "--exact", "--words", "share"], 1, "leave it or --exact out"),
+        (["evaluate", "CORPUS", "--likelihood", "diag,gamma"], 2, "'gamma' (choose from diag, spherical, full, vmf)"),
         (["cluster", "CORPUS", "-n", "many"], 2, "expected a number or auto"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),
         (["cluster", "CORPUS", "--resolution", "0"], 2, "expected a number above 0"),
@@ -486,7 +655,7 @@ def test_pairs(pairs):
         (["cluster", "CORPUS", "--report", "nowhere/report.html"], 1, "the folder does not exist"),
         (["cluster", "CORPUS", "--likelihood", "gamma"], 2, "'diag'"),
         (
-            ["search", "CORPUS", "cat", "--likelihood", "vmf", "--criterion", "bayes"],
+            ["search", "CORPUS", "cat", "--exact", "--likelihood", "vmf", "--criterion", "bayes"],
             1,
             "choose among the criteria 'aic', 'tic', 'bic'",
         ),

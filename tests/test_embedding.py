@@ -31,6 +31,7 @@ from sklearn_mcsg import (
     Groups,
     MeanVector,
     ModelComparisonSimilarity,
+    PairExplanation,
     PairSimilarity,
     VonMisesFisher,
     WordMoversDistance,
@@ -38,6 +39,7 @@ from sklearn_mcsg import (
     find_duplicates,
     make_text_embedding,
 )
+from sklearn_mcsg.cli.terminal import word_pairs
 from sklearn_mcsg.likelihoods import bessel
 
 WITH_COORDINATES = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("coordinates")]
@@ -318,6 +320,21 @@ def test_explanation_of_texts_names_the_words():
     html = explanation._repr_html_()
     assert html.count("<td") == explanation.matrix.size
     assert explanation.to_frame().loc["cat", "kitten"] > 0
+
+
+def test_pairs_for_and_against_are_summed_by_their_words():
+    matrix = np.array([[0.3, -0.1, 0.001], [0.0, -0.4, 0.2], [0.1, 0.05, 0.0]])
+    labels = ["storm", "sofa", "storm"], ["storm", "rate", "\x1b[0mgale"]
+    explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(3), np.ones(3)))
+    strongest, weakest = explanation.strongest(9), explanation.weakest(9)
+    assert [pair[:2] for pair in strongest] == [("storm", "storm"), ("sofa", labels[1][2]), ("storm", labels[1][2])]
+    assert_allclose([value for *_, value in strongest], [0.4, 0.2, 0.001])
+    assert [pair[:2] for pair in weakest] == [("sofa", "rate"), ("storm", "rate")]
+    assert explanation.strongest(1) == strongest[:1]
+    assert_allclose(explanation.vectors[0], [0.201, -0.2, 0.15])
+    assert_allclose(explanation.vectors[1], [0.4, -0.45, 0.201])
+    assert word_pairs(explanation, 9) == "storm +0.40, sofa ~ [0mgale +0.20"
+    assert word_pairs(explanation, 1, against=True) == "sofa ~ rate -0.40"
 
 
 def test_explanation_escapes_and_draws():

@@ -338,11 +338,14 @@ def test_vectors_that_say_the_same_have_no_colour():
 
 
 def test_repr_names_the_strongest_words(explanation):
-    first, pro, contra = repr(explanation).splitlines()
+    first, pro, contra, last = repr(explanation).splitlines()
     assert first.startswith(f"Similarity {explanation.similarity:.2f} of 4 and 3 vectors: vectors ")
     labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.relative)
-    assert pro.startswith(f"  for:     {labels[relative.argmax()]} ")
-    assert contra.startswith(f"  against: {labels[relative.argmin()]} ")
+    assert pro.startswith(f"  for:     {labels[relative.argmax()]} {relative.max():+.2f}")
+    assert contra.startswith(f"  against: {labels[relative.argmin()]} {relative.min():+.2f}")
+    assert "-" not in pro
+    assert "+" not in contra
+    assert last == "  (compared with the average vector)"
 
 
 @pytest.mark.parametrize("criterion", ["aic", "bayes"])
@@ -452,7 +455,7 @@ def test_wrong_types_get_a_sentence():
     estimator, x = ModelComparisonSimilarity(), np.ones((2, 3))
     with pytest.raises(TypeError, match="a is a string; a group of vectors is required. For texts call explain_texts"):
         estimator.explain("the cat", x)
-    with pytest.raises(TypeError, match="needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity"):
+    with pytest.raises(TypeError, match="needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a Model"):
         explain_texts(estimator, "the cat", "the Dog")
     pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)
     with pytest.raises(TypeError, match="b must be one text, a string, got list"):

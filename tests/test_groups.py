@@ -88,10 +88,41 @@ def test_from_labels():
     same(groups, [X[[1, 4]], X[[0, 2]], X[[3]]])
     assert groups.totals.tolist() == [7, 4, 4]
     assert np.shares_memory(groups.vectors, X)
-    with pytest.raises(ValueError, match="one label per row of X: got shape .4,. for 5 rows"):
+    with pytest.raises(ValueError, match="labels must hold one value per row of X: got shape .4,. for 5 rows"):
         Groups.from_labels(X, list("abcd"))
-    with pytest.raises(ValueError, match=r"one number per row of X: got \(6,\) for 5 rows"):
+    with pytest.raises(ValueError, match=r"weights must hold one value per row of X: got shape \(6,\) for 5 rows"):
         Groups.from_labels(X, list("abcde"), weights=np.ones(6))
+
+
+def test_from_labels_of_series():
+    X = np.arange(5.0)[:, None]
+    groups, labels = Groups.from_labels(X, [7, 7, 3, 5, 5], consecutive=True)
+    assert labels.tolist() == [3, 5, 7]
+    same(groups, [X[[2]], X[3:], X[:2]])
+    with pytest.raises(ValueError, match="label 'a' are not consecutive: they resume in row 3, after rows of another"):
+        Groups.from_labels(X, list("aabab"), consecutive=True)
+
+
+@pytest.mark.parametrize("groups", [Groups.from_list(ARRAYS, weights=WEIGHTS), table_groups()], ids=["packed", "table"])
+def test_pooled(groups):
+    everything = groups.pooled()
+    same(everything, [np.concatenate(ARRAYS)])
+    assert everything.vectors is groups.vectors
+    assert everything.indices is groups.indices
+    two = groups.pooled(["y", "x", "y"])
+    same(two, [ARRAYS[1], np.concatenate([ARRAYS[0], ARRAYS[2]])])
+    assert two.vectors is groups.vectors
+    np.testing.assert_array_equal(two.weights, np.concatenate([WEIGHTS[1], WEIGHTS[0], WEIGHTS[2]]))
+    same(groups[:0].pooled(), [np.empty((0, groups.n_features))])
+    with pytest.raises(ValueError, match=r"one label per group: got \(2,\) for 3 groups"):
+        groups.pooled([0, 1])
+
+
+def test_the_model_of_pooled_groups_is_that_of_their_union():
+    model = ModelComparisonSimilarity("full", "bic", reg_covar=0.1)
+    pooled = Groups.from_list(ARRAYS).pooled([1, 0, 1])
+    truth = model.pairwise([ARRAYS[1], np.concatenate([ARRAYS[0], ARRAYS[2]])])
+    np.testing.assert_allclose(model.pairwise(pooled), truth, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["r", "c"])
@@ -322,6 +353,8 @@ def test_labels_travel_through_everything_else(groups):
     assert labels_of(groups.with_unit_totals()) == LABELS
     assert groups.without_labels().labels is None
     assert labels_of(groups.united(np.array([1, 0, 1]), 2)) == [["d"], ["a", "b", "c", "e", "f"]]
+    assert labels_of(groups.pooled(["b", "a", "b"])) == [["d"], ["a", "b", "c", "e", "f"]]
+    assert labels_of(groups.pooled()) == [list("abcdef")]
     pieces = [(owners, labels_of(piece)) for owners, piece in groups.pieces(2)]
     assert pieces == [(slice(0, 1), [["a", "b"]]), (slice(0, 2), [["c"], ["d"]]), (slice(2, 3), [["e", "f"]])]
 

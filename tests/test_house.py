@@ -28,8 +28,9 @@ DRAWING = """
     baselines similarity
     embedded _landmarks embedding
     pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
-    text.tokens text.files text.static text.tables text.frequencies text.spelling text.lookup text.vectorizer
-    text.recipes text.terms text.summaries text.clusters text.indexes text
+    text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
+    text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
+    text.search text.indexes text
     datasets
     report.layout report.content report.page report
     cli.terminal cli.corpus cli.shared cli.compare cli.search cli.cluster cli.dedupe cli.evaluate cli.options cli

@@ -146,7 +146,12 @@ def test_clusterers_and_embeddings_take_the_graph(planted):
     graph = GroupNeighbors(n_neighbors=10).fit_transform(X)
     assert adjusted_rand_score(y, DBSCAN(eps=80, min_samples=3, metric="precomputed").fit_predict(graph)) == 1
     complete = GroupNeighbors(n_neighbors=35).fit_transform(X)
-    assert adjusted_rand_score(y, HDBSCAN(metric="precomputed", copy=True).fit_predict(complete.copy())) == 1
+    wide = GroupNeighbors(n_neighbors=15).fit_transform(X)
+    with pytest.raises(ValueError, match="asymmetric"):
+        HDBSCAN(metric="precomputed", copy=True).fit(wide)
+    symmetric = wide.maximum(wide.T)
+    assert symmetric.nnz < complete.nnz
+    assert adjusted_rand_score(y, HDBSCAN(metric="precomputed", copy=True).fit_predict(symmetric)) == 1
     spectral = SpectralClustering(3, affinity="precomputed_nearest_neighbors", n_neighbors=15, random_state=0)
     assert adjusted_rand_score(y, spectral.fit_predict(complete)) == 1
     tsne = make_pipeline(

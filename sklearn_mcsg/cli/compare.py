@@ -1,75 +1,140 @@
-"""mcsg compare: how similar two texts are, and which words make them so."""
+"""mcsg compare: how similar two texts are, how rare that is, and which words make them so."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from sklearn_mcsg.calibration import FEW_GROUPS
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import look_up, make_pipeline, read_texts
+from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts
+from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.explanation import Explanation
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.pair_explanation import PairExplanation
+from sklearn_mcsg.text import TextCalibration, calibrate_texts
 
 _N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code
+_N_FOLDS = 5
+_LARGE = 5000  # in a larger corpus fitted texts and new ones differ as much by chance: no folds are needed
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare two texts."""
-    vectorizer, similarity = make_pipeline(options, n_references=_N_REFERENCES, n_jobs=1)
-    if options.corpus is None:
-        groups = vectorizer.fit_transform(load_short_texts().data)
-    else:
-        known = read_texts(options, options.corpus)
-        vectorizer, groups = known.vectorizer, known.groups
-        if len(groups) < 2:
-            raise ValueError(f"{options.corpus} holds one text: distances need a corpus of two or more.")
-    pair = look_up(vectorizer, [options.a, options.b])
+    if not options.exact and options.criterion != next(iter(CRITERIA)):
+        raise ValueError("--criterion belongs to the model comparison: add --exact.")
+    pipeline, calibration = _learn(options)
+    pair = look_up(pipeline[0], [options.a, options.b])
     a, b = pair[[0]], pair[[1]]
-    similarity.fit(groups).calibrate()
-    explanation = similarity.explain(a, b)
+    explanation = pipeline[-1].explain(a, b)
+    distance = float(pipeline[-1].paired(a, b)[0])
     result = {
         "text_a": options.a,
         "text_b": options.b,
-        "similarity": explanation.similarity,
-        "distance": float(similarity.paired(a, b)[0]),
-        "p_value": float(similarity.p_value(a, b)[0]),
+        "similarity": explanation.similarity if options.exact else 1 - distance,
+        "distance": distance,
+        "p_value": None if calibration is None else float(calibration.p_value(a, b)[0]),
     }
     if options.format == "json":
-        columns = zip(explanation.labels, explanation.weights, explanation.vectors, explanation.relative, strict=True)
-        names = "word", "weight", "contribution", "relative"
-        words = ([dict(zip(names, row, strict=True)) for row in zip(*column, strict=True)] for column in columns)
-        terminal.show_json({**result, "words_a": next(words), "words_b": next(words)})
+        corpus = None if calibration is None else calibration.corpus
+        terminal.show_json({**result, "p_value_corpus": corpus, **_details(explanation)})
+        return
+    needed = f"needs a corpus of at least {FEW_GROUPS} different texts"
+    meaning = needed if calibration is None else terminal.printable(calibration.sentence(result["p_value"]))
+    equal = float(pipeline[-1].paired(pair, pair, output="similarity").mean()) if options.exact else 1.0
+    terminal.show_records([result], options.format, lambda: _show(result, meaning, explanation, equal))
+
+
+def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
+    """The pipeline, fitted to the reference texts, and random pairs of these if there are enough of them."""
+    exact: Any = {"n_references": _N_REFERENCES, "n_jobs": 1}
+    vectorizer, last = make_pipeline(options, **exact) if options.exact else make_embedding(options, n_jobs=1)
+    if options.corpus is None:
+        texts = load_short_texts().data
+        groups, name = vectorizer.fit_transform(texts), f"the {len(texts)} bundled short texts"
     else:
-        equal = float(similarity.paired(pair, pair, output="similarity").mean())
-        terminal.show_records([result], options.format, lambda: _show(result, equal, explanation))
+        known = read_texts(options, options.corpus)
+        vectorizer, groups, texts, name = (
+            known.vectorizer,
+            known.groups,
+            known.corpus.texts,
+            Path(known.corpus.name).name,
+        )
+        if len(groups) < 2:
+            raise ValueError(f"{name} holds one text: distances need a corpus of two or more.")
+    pipeline = Pipeline([("vectorizer", vectorizer), ("last", last.fit(groups))])
+    return pipeline, _calibrate(pipeline, groups, texts, name)
 
 
-def _show(result: dict[str, Any], equal: float, explanation: Explanation) -> None:
-    percent = f"{100 * result['p_value']:{'.2g' if result['p_value'] < 0.1 else '.0f'}} %"
-    rows = {
-        "distance": (f"{result['distance']:8.3f}", "0 identical, 1 unrelated, 2 opposite"),
-        "p-value": (
-            f"{result['p_value']:8.4f}",
-            f"{percent} of random pairs of corpus texts of similar length are at least as near",
-        ),
-        "similarity": (f"{result['similarity']:8.2f}", f"evidence for one shared model; identical texts: {equal:.0f}"),
-    }
-    for name, (value, meaning) in rows.items():
-        print(f"{terminal.bold(name.ljust(10))}  {value}   {meaning}")
+def _calibrate(pipeline: Pipeline, groups: Groups, texts: list[str], name: str) -> TextCalibration | None:
+    different = np.sort(list(dict(zip(texts, range(len(texts)), strict=True)).values()))
+    if len(different) < FEW_GROUPS:
+        return None
+    cv = _N_FOLDS if len(different) <= _LARGE else None
+    return calibrate_texts(pipeline, groups[different], name=name, cv=cv, random_state=0)
+
+
+def _details(explanation: Explanation | PairExplanation) -> dict[str, Any]:
+    """What an explanation says about words and, if it is one of a cosine, about pairs of words."""
+    columns: dict[str, Any] = {"word": explanation.labels, "weight": explanation.weights}
+    columns["contribution"] = explanation.vectors
+    pairs = {}
+    if isinstance(explanation, PairExplanation):
+        n = explanation.matrix.size
+        found = [*explanation.strongest(n), *reversed(explanation.weakest(n))]
+        pairs = {"pairs": [dict(zip(("word_a", "word_b", "contribution"), pair, strict=True)) for pair in found]}
+    else:
+        columns["relative"] = explanation.relative
+    words = (zip(*(sides[k] for sides in columns.values()), strict=True) for k in range(2))
+    in_a, in_b = ([dict(zip(columns, row, strict=True)) for row in rows] for rows in words)
+    return {"words_a": in_a, "words_b": in_b, **pairs}
+
+
+def _show(result: dict[str, Any], meaning: str, explanation: Explanation | PairExplanation, equal: float) -> None:
+    p = result["p_value"]
+    chance = ("-" if p is None else f"{p:.4f}", meaning)
+    if isinstance(explanation, PairExplanation):
+        tones = explanation.vectors
+        rows = {"cosine": (f"{result['similarity']:.3f}", "1 identical, 0 unrelated, -1 opposite"), "p-value": chance}
+        listed = {name: terminal.word_pairs(explanation, 5, against=name == "against") for name in ("for", "against")}
+        foot = "Pairs of words that increase or reduce the cosine. Colours show the sum of all pairs of a word."
+    else:
+        tones = explanation.relative
+        rows = {
+            "distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"),
+            "p-value": chance,
+            "similarity": (
+                f"{result['similarity']:.2f}",
+                f"evidence for one shared model; identical texts: {equal:.0f}",
+            ),
+        }
+        listed = _single_words(explanation)
+        foot = "Evidence of each word for or against one shared model, relative to the average word."
+    for name, (value, text) in rows.items():
+        print(f"{terminal.bold(name.ljust(10))}  {value:>8}   {text}")
     print()
-    largest = max(np.abs(tones).max(initial=0) for tones in explanation.relative) or 1
-    for name, words, tones in zip("AB", explanation.labels, explanation.relative, strict=True):
-        line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, tones, strict=True))
+    largest = max(np.abs(side).max(initial=0) for side in tones) or 1
+    for name, words, side in zip("AB", explanation.labels, tones, strict=True):
+        line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, side, strict=True))
         print(f"{terminal.bold(name)}  {line}")
+    print()
+    for name, text in listed.items():
+        print(f"{terminal.toned(name, 0.3 if name == 'for' else -0.3)}{' ' * (9 - len(name))}{text or 'nothing'}")
+    print(terminal.faint(f"\n{foot}"))
+
+
+def _single_words(explanation: Explanation) -> dict[str, str]:
+    """The words with the most evidence for and against one shared model."""
     words = [f"{word} ({name})" for name, side in zip("AB", explanation.labels, strict=True) for word in side]
     relative = np.concatenate(explanation.relative).round(1)
     order = np.argsort(-relative, kind="stable")
     sides = {"for": [i for i in order if relative[i] > 0], "against": [i for i in order[::-1] if relative[i] < 0]}
-    print()
-    for name, chosen in sides.items():
-        tone = 1 if name == "for" else -1
-        listed = ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:5])
-        print(f"{terminal.toned(name, 0.3 * tone)}{' ' * (9 - len(name))}{listed or 'no word'}")
-    print(terminal.faint("\nEvidence of each word for or against one shared model, relative to the average word."))
+    return {
+        name: ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:5])
+        for name, chosen in sides.items()
+    }

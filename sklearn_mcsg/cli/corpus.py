@@ -71,6 +71,11 @@ def read_corpus(
     return Corpus(_name(path), texts, lines, columns, next(iter(table.notes), None))
 
 
+def is_table(path: str) -> bool:
+    """Whether the ending of a file name says that texts are in a column."""
+    return Path(path).suffix.lower().removeprefix(".") in _READERS
+
+
 def read_pairs(path: str) -> Pairs:
     """Read tab-separated lines of a number and two texts; a first line without digits before the tab is a heading."""
     gold, texts, lines = [], [], []

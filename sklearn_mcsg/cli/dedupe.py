@@ -6,17 +6,25 @@ import argparse
 from typing import Any
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import count, make_pipeline, read_texts, tell
-from sklearn_mcsg.duplicates import find_duplicates
+from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, quiet_about_empty_texts, tell, tell_if_few
+from sklearn_mcsg.text import find_duplicate_texts
 
 
 def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus."""
-    known = read_texts(options, options.corpus)
-    texts, lines = known.corpus.texts, known.corpus.lines
-    limit = {"threshold": options.threshold} if options.level is None else {"level": options.level}
-    jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
-    sets = find_duplicates(known.groups, similarity=make_pipeline(options)[-1], **limit, **jobs)
+    corpus = open_corpus(options, options.corpus)
+    texts, lines = corpus.texts, corpus.lines
+    if options.threshold is not None:  # otherwise words decide
+        tell_if_few(options, len(texts))
+    with quiet_about_empty_texts():
+        sets = find_duplicate_texts(
+            texts,
+            threshold=options.threshold,
+            level=options.level,
+            pipeline=make_embedding(options),
+            n_jobs=options.jobs,
+            verbose=not options.quiet,
+        )
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
         records = [{"line": lines[i], "text": texts[i]} for i in range(len(texts)) if i not in extra]

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.pipeline import make_pipeline as make_steps
 
-from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance
+from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance, import_pot
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.corpus import Pairs, read_pairs
-from sklearn_mcsg.cli.shared import count, make_pipeline, only_known, quiet_about_empty_texts, tell
+from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_known, quiet_about_empty_texts, tell
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
@@ -25,11 +25,14 @@ BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weightin
     "sif+pca": (SIF(n_components=1), "sif"),
     "wmd": (WordMoversDistance(), None),
 }
+EMBEDDING = "embedding"  # its name beside those of the outputs
 _N_RESAMPLES = 1000
 
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate similarities on judged pairs."""
+    if "wmd" in options.baseline:
+        import_pot()
     pairs = _check_pairs(read_pairs(options.pairs))
     with quiet_about_empty_texts():
         sides = [EmbeddingVectorizer(options.vectors, weighting=None).fit_transform(side) for side in pairs.sides()]
@@ -56,14 +59,17 @@ def _check_pairs(pairs: Pairs) -> Pairs:
 
 
 def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
+    outputs = [output for output in options.output if output != EMBEDDING]
     for likelihood in options.likelihood:
-        for criterion in options.criterion:
+        if EMBEDDING in options.output:
+            yield f"{likelihood} {EMBEDDING}", make_embedding(options, likelihood=likelihood)
+        for criterion in options.criterion if outputs else ():
             try:
                 CRITERIA[criterion]().check(LIKELIHOODS[likelihood]())
             except ValueError as error:
                 tell(options, f"{likelihood} {criterion} is left out: {error}")
                 continue
-            for output in options.output:
+            for output in outputs:
                 pipeline = make_pipeline(options, likelihood=likelihood, criterion=criterion, output=output)
                 yield f"{likelihood} {criterion} {output}", pipeline
     for name in options.baseline:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -20,6 +20,18 @@ _MOST_JOBS = 1024  # threads; no machine has more cores to use
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=26, width=min(100, terminal.width()))
+
+
+class _MakesOptional(argparse.Action):
+    """An option whose presence makes another argument optional."""
+
+    def __init__(self, *args: Any, optional: argparse.Action, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.optional = optional
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        setattr(namespace, self.dest, value)
+        self.optional.required = False
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,25 +71,47 @@ def _add_compare(commands: Any) -> None:
     command.add_argument("a", metavar="TEXT", help="the first text")
     command.add_argument("b", metavar="TEXT", help="the second text")
     command.add_argument(
-        "--corpus", help="file of reference texts of the same kind (default: 360 short texts on 12 topics)"
+        "--corpus",
+        help="file of reference texts: p-values hold for texts of its kind (default: the 360 bundled short texts)",
     )
     _add_column(command)
+    command.add_argument(
+        "--exact",
+        action="store_true",
+        help="compare models in place of embeddings. Fields of json and csv: similarity is then the evidence for one "
+        "model and distance goes from 0 to 2; otherwise they are the cosine and 1 - cosine",
+    )
     _add_models(command)
     _add_common(command)
 
 
 def _add_search(commands: Any) -> None:
-    examples = (
-        'headlines.txt "storm in the north"\nreviews.csv --column review "the battery died" --index reviews.index'
-    )
-    command = _add(commands, "search", search.run, "find the texts of a corpus nearest to each query", examples)
+    examples = """headlines.txt "storm in the north"
+reviews.csv --column review "the battery died" --index reviews.index
+papers.txt --like relevant.txt -k 20"""
+    command = _add(commands, "search", search.run, "find the texts of a corpus that match each query best", examples)
     _add_corpus(command)
-    command.add_argument("queries", metavar="QUERY", nargs="+", help="text to search for")
+    queries = command.add_argument(
+        "queries", metavar="QUERY", nargs="+", help="text to search for; optional with --like"
+    )
+    like = "search for texts like those of a file, which together are one query"
+    command.add_argument("--like", metavar="FILE", action=_MakesOptional, optional=queries, help=like)
+    command.add_argument("--together", action="store_true", help="make all queries one query")
     command.add_argument(
         "-k", "--top", type=_positive, default=5, metavar="K", help="number of texts to show (default: 5)"
     )
     command.add_argument(
         "--index", metavar="FOLDER", help="save the index in a folder and reuse it; new texts of the corpus are added"
+    )
+    command.add_argument(
+        "--words",
+        choices=["z-score", "share", "none"],
+        metavar="NAME",
+        help="how words count beside the embedding: z-score (default: as much as it), share (less, unless a text has "
+        "most words of the query), none",
+    )
+    command.add_argument(
+        "--exact", action="store_true", help="compare models pair by pair; no embedding, words or reasons"
     )
     _add_models(command)
     _add_common(command)
@@ -109,36 +143,38 @@ def _add_cluster(commands: Any) -> None:
 
 def _add_dedupe(commands: Any) -> None:
     examples = "headlines.txt\nreviews.jsonl --column body --unique --format csv > unique.csv"
-    command = _add(commands, "dedupe", dedupe.run, "find sets of near-duplicate texts", examples)
+    command = _add(
+        commands, "dedupe", dedupe.run, "find sets of texts that say the same in nearly the same words", examples
+    )
     _add_corpus(command)
     limit = command.add_mutually_exclusive_group()
     limit.add_argument(
         "--threshold",
         type=_distance,
-        default=0.15,
-        help="largest distance between duplicates, from 0 (the same) to 1 (unrelated) (default: 0.15)",
+        help="largest distance between the embeddings of duplicates, from 0 (the same) to 1 (unrelated); a word that "
+        "makes a difference separates texts at any distance (default: 0.6, or none below 50 texts)",
     )
     limit.add_argument(
-        "--level", type=_level, help="accepted rate of false duplicates, in place of --threshold: try 1e-6"
+        "--level", type=_level, help="accepted rate of random pairs within the threshold, in place of --threshold"
     )
     command.add_argument("--unique", action="store_true", help="print the corpus without duplicates")
-    _add_models(command)
+    _add_models(command, criterion=False)
     _add_common(command)
 
 
 def _add_evaluate(commands: Any) -> None:
-    examples = "pairs.tsv\npairs.tsv --likelihood diag vmf --criterion aic tic --baseline mean sif+pca"
+    examples = "pairs.tsv\n--likelihood diag,vmf --criterion aic,tic --baseline mean,sif+pca pairs.tsv"
     summary = "measure how well similarities agree with human judgements"
     command = _add(commands, "evaluate", evaluate.run, summary, examples)
     command.add_argument(
         "pairs", metavar="PAIRS.tsv", help="tab-separated lines of score, text, text; - for standard input"
     )
     for name, registry, default in (
-        ("output", OUTPUTS, ["centered"]),
-        ("baseline", evaluate.BASELINES, ["mean", "sif+pca"]),
+        ("output", [*OUTPUTS, evaluate.EMBEDDING], ["centered", evaluate.EMBEDDING]),
+        ("baseline", list(evaluate.BASELINES), ["mean", "sif+pca"]),
     ):
-        listed = _listed(registry, default)
-        command.add_argument(f"--{name}", nargs="+", choices=registry, default=default, metavar="NAME", help=listed)
+        listed = f"{_listed(registry, default)}; several with commas"
+        command.add_argument(f"--{name}", type=_several(registry), default=default, metavar="NAMES", help=listed)
     _add_models(command, several=True)
     _add_common(command)
 
@@ -170,9 +206,14 @@ def _add_models(command: argparse.ArgumentParser, several: bool = False, criteri
     named += [("criterion", CRITERIA, "information criterion")] if criterion else []
     for name, registry, what in named:
         first = next(iter(registry))
-        more: dict[str, Any] = {"nargs": "+", "default": [first]} if several else {"default": first}
         listed = f"{what}: {_listed(registry, [first])}"
-        command.add_argument(f"--{name}", choices=registry, metavar="NAME", help=listed, **more)
+        if several:
+            type_ = _several(list(registry))
+            command.add_argument(
+                f"--{name}", type=type_, default=[first], metavar="NAMES", help=f"{listed}; several with commas"
+            )
+        else:
+            command.add_argument(f"--{name}", choices=registry, default=first, metavar="NAME", help=listed)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
@@ -200,6 +241,19 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def _listed(names: Iterable[str], default: list[str]) -> str:
     return ", ".join(f"{name} (default)" if name in default else name for name in names)
+
+
+def _several(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """A type for names separated by commas, each once."""
+
+    def split(text: str) -> list[str]:
+        chosen = list(dict.fromkeys(text.split(",")))
+        wrong = [name for name in chosen if name not in names]
+        if wrong:
+            raise argparse.ArgumentTypeError(f"invalid choice: {wrong[0]!r} (choose from {', '.join(names)})")
+        return chosen
+
+    return split
 
 
 def _number(text: str) -> float:

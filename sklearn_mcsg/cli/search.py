@@ -1,70 +1,125 @@
-"""mcsg search: the texts of a corpus nearest to each query."""
+"""mcsg search: the texts of a corpus that match each query best, and why."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import KnownTexts, count, make_pipeline, quiet_about_empty_texts, read_texts, tell
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.neighbors import GroupNeighbors
-from sklearn_mcsg.text import update_index
+from sklearn_mcsg.cli.corpus import Corpus, is_table, read_corpus
+from sklearn_mcsg.cli.shared import (
+    count,
+    make_embedding,
+    make_pipeline,
+    only_with_words,
+    open_corpus,
+    quiet_about_empty_texts,
+    tell,
+)
+from sklearn_mcsg.criteria import CRITERIA
+from sklearn_mcsg.text import TextSearch, update_index
+
+_DEFAULT_WORDS = "z-score"
+_N_PAIRS = 4  # pairs of words that say why a text was found
 
 
 def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
-    known = read_texts(options, options.corpus)
-    texts, queries = _with_words(options, known)
-    n_neighbors = min(options.top, len(known.corpus.texts))
-    if options.index is None:
-        similarity = make_pipeline(options)[-1]
-        index = GroupNeighbors(similarity, n_jobs=options.jobs, verbose=not options.quiet).fit(known.groups)
-        distances, places = index.kneighbors(queries, n_neighbors=n_neighbors)
-    else:
-        distances, places = _saved_index(options, known).kneighbors(texts, n_neighbors=n_neighbors)
-    corpus, lines = known.corpus.texts, known.corpus.lines
-    hits = [
-        {"query": query, "rank": rank, "distance": float(distance), "line": lines[i], "text": corpus[i]}
-        for query, near, found in zip(texts, distances, places, strict=True)
-        for rank, (distance, i) in enumerate(zip(near, found, strict=True), start=1)
-    ]
+    _check(options)
+    queries = _queries(options)
+    corpus = open_corpus(options, options.corpus)
+    search = _fitted(options, corpus)
+    queries = _with_words(options, search, queries)
+    found = search.search([texts for _, texts in queries], min(options.top, len(search.known_)))
+    hits = []
+    for row, (name, texts) in enumerate(queries):
+        for rank, i in enumerate(found.indices[row]):
+            distance = float(found.distances[row, rank])
+            hit = {"query": name, "rank": rank + 1, "distance": distance, "line": corpus.lines[i]}
+            hit["text"] = corpus.texts[i]
+            if found.word_scores is not None:
+                hit |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
+            if not options.exact:
+                hit["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
+            hits.append(hit)
     terminal.show_records(hits, options.format, lambda: _show(hits))
 
 
-def _with_words(options: argparse.Namespace, known: KnownTexts) -> tuple[list[str], Groups]:
-    """The queries that have words, as texts and as groups; a note names the others."""
-    with quiet_about_empty_texts():
-        groups = known.vectorizer.transform(options.queries)
-    texts = []
-    for query, size in zip(options.queries, groups.sizes, strict=True):
-        if size:
-            texts.append(query)
-        else:
-            tell(options, f"The query {query!r} has no words: nothing to search for.")
-    if not texts:
-        raise ValueError("No query has a word: give at least one that has.")
-    return texts, groups[groups.sizes > 0]
+def _check(options: argparse.Namespace) -> None:
+    """Raise if options are given that would have no effect."""
+    if options.exact and options.words is not None:
+        raise ValueError("--words is for the search by embedding: leave it or --exact out.")
+    if not options.exact and options.criterion != next(iter(CRITERIA)):
+        raise ValueError("--criterion is for exact comparisons: add --exact.")
 
 
-def _saved_index(options: argparse.Namespace, known: KnownTexts) -> GroupNeighbors:
-    """The saved index of a corpus, up to date."""
+def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """Names and texts of the queries."""
+    queries = [(text, [text]) for text in options.queries or []]
+    if options.like is not None:
+        examples = read_corpus(options.like, options.column if is_table(options.like) else None)
+        queries.append((f"like {options.like}", examples.texts))
+    if not options.together:
+        return queries
+    return [(" + ".join(name for name, _ in queries), [text for _, texts in queries for text in texts])]
+
+
+def _fitted(options: argparse.Namespace, corpus: Corpus) -> TextSearch:
+    """The search of a corpus, from the saved index if there is one."""
+    make = make_pipeline if options.exact else make_embedding
+    words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
     jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
-    # the index does not depend on the number of jobs
-    update = update_index(options.index, make_pipeline(options, n_jobs=None, verbose=0), known.corpus.texts, **jobs)
+    with quiet_about_empty_texts():
+        if options.index is None:
+            search = TextSearch(make(options), words=words, **jobs).fit(corpus.texts)
+        else:  # which does not depend on the number of jobs
+            search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
+            search = _opened(options, search, corpus.texts, jobs)
+    known = np.isin(np.arange(len(corpus.texts)), search.known_)
+    only_with_words(options, corpus, known, search.vectorizer_[0])
+    return search
+
+
+def _opened(options: argparse.Namespace, search: TextSearch, texts: list[str], jobs: dict[str, Any]) -> TextSearch:
+    """The saved index of a corpus, up to date."""
+    update = update_index(options.index, search, texts, **jobs)
     if update.replaced:
         tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
-    elif 0 < update.n_reused < len(known.corpus.texts):
+    elif 0 < update.n_reused < len(texts):
         tell(options, f"The index had {count(update.n_reused, 'text')}; the new ones were added.")
     return update.index
 
 
-def _show(hits: list[dict[str, Any]]) -> None:
-    digits = max(len(str(hit["line"])) for hit in hits)
+def _with_words(
+    options: argparse.Namespace, search: TextSearch, queries: list[tuple[str, list[str]]]
+) -> list[tuple[str, list[str]]]:
+    """The queries that have words; a note names the others."""
+    sizes = search.look_up([texts for _, texts in queries]).sizes
+    for (name, _), size in zip(queries, sizes, strict=True):
+        if not size:
+            tell(options, f"The query {name!r} has no words: nothing to search for.")
+    if not sizes.any():
+        raise ValueError("No query has a word: give at least one that has.")
+    return [query for query, size in zip(queries, sizes, strict=True) if size]
+
+
+def _show(hits: Sequence[dict[str, Any]]) -> None:
+    names = ["score", "distance", "line"] if "score" in hits[0] else ["distance", "line"]
+    widths = [max(len(name), *(len(_cell(hit[name])) for hit in hits)) for name in names]
+    room = 2 + sum(widths) + 2 * len(widths)
     for hit in hits:
         if hit["rank"] == 1:
             gap = "" if hit is hits[0] else "\n"
             print(gap + terminal.bold(terminal.shortened(hit["query"], terminal.width())))
-        text = terminal.shortened(hit["text"], terminal.width() - digits - 12)
-        line = terminal.faint(str(hit["line"]).rjust(digits))
-        print(f"  {hit['distance']:6.3f}  {line}  {text}")
+            print(terminal.faint("  " + "  ".join(map(str.rjust, names, widths))))
+        cells = "  ".join(_cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
+        print(f"  {cells}  {terminal.shortened(hit['text'], terminal.width() - room)}")
+        if hit.get("why"):
+            print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
+
+
+def _cell(value: float) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg.cli.corpus import Corpus, read_corpus
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text import EmbeddingVectorizer, make_text_embedding, make_text_similarity
+from sklearn_mcsg.text.search import quiet_about_empty_texts
 from sklearn_mcsg.text.spelling import share_of_unknown_words
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
@@ -53,25 +51,42 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns)
-    if corpus.note is not None:
-        tell(options, corpus.note)
+    corpus = open_corpus(options, path, keep_columns)
     vectorizer = make_text_similarity(**_settings(options))[0]
     with quiet_about_empty_texts():
         groups = vectorizer.fit_transform(corpus.texts)
     known = groups.sizes > 0
+    corpus = only_with_words(options, corpus, known, vectorizer)
+    return KnownTexts(corpus, groups if known.all() else groups[known], vectorizer)
+
+
+def open_corpus(options: argparse.Namespace, path: str, keep_columns: bool = False) -> Corpus:
+    """Read the texts of a file, and print what was noticed."""
+    corpus = read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns)
+    if corpus.note is not None:
+        tell(options, corpus.note)
+    return corpus
+
+
+def only_with_words(
+    options: argparse.Namespace, corpus: Corpus, known: np.ndarray, vectorizer: EmbeddingVectorizer
+) -> Corpus:
+    """Keep the texts that have words, and print notes about the rest, about unknown words and about few texts."""
     corpus = only_known(options, corpus, known, "text", "no words")
     if not corpus.texts:
         raise ValueError(f"No text of {corpus.name} has a word: choose another file, or another --column.")
     n = len(corpus.texts)
     if vectorizer.oov_rate_:
         tell(options, share_of_unknown_words(vectorizer))
+    tell_if_few(options, n)
+    return corpus
+
+
+def tell_if_few(options: argparse.Namespace, n: int) -> None:
+    """Print a note if there are too few texts for distances to be reliable."""
     if n < _FEW_TEXTS:
-        tell(
-            options,
-            f"Only {count(n, 'text')}: distances are relative to the corpus and unreliable below {_FEW_TEXTS}.",
-        )
-    return KnownTexts(corpus, groups if known.all() else groups[known], vectorizer)
+        note = f"Only {count(n, 'text')}: distances are relative to the corpus and unreliable below {_FEW_TEXTS}."
+        tell(options, note)
 
 
 def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
@@ -82,14 +97,6 @@ def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
         if not size:
             raise ValueError(f"{text!r} has no words: there is nothing to compare.")
     return groups
-
-
-@contextmanager
-def quiet_about_empty_texts() -> Iterator[None]:
-    """Silence the vectorizer's warning where the command says the same in its own way."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* have no words")
-        yield
 
 
 def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun: str, why: str) -> Any:

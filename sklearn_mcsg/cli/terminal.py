@@ -8,10 +8,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import category
 
 from wcwidth import wcswidth, wcwidth
+
+if TYPE_CHECKING:  # the command imports this module first, and nothing slow with it
+    from sklearn_mcsg.pair_explanation import PairExplanation
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
 _CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured
@@ -60,6 +63,16 @@ def escaped(text: str, escape: Callable[[str], str] = lambda c: c.encode("unicod
 
 def _shows(character: str) -> bool:
     return category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or character == "\u200d"
+
+
+def word_pairs(explanation: PairExplanation, n_pairs: int, against: bool = False) -> str:
+    """The pairs of words that increase a cosine most, or reduce it most: "storm ~ hurricane +0.10, wind +0.08".
+
+    A word that both texts have is shown once. Pairs that would be shown with 0.00 are left out.
+    """
+    pairs = explanation.weakest(n_pairs) if against else explanation.strongest(n_pairs)
+    shown = ((a if a == b else f"{a} ~ {b}", f"{value:+.2f}") for a, b, value in pairs)
+    return ", ".join(f"{printable(words)} {value}" for words, value in shown if float(value))
 
 
 def shortened(text: str, room: int) -> str:

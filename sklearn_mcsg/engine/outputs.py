@@ -43,7 +43,7 @@ class Output:
     is_kernel : bool
         Whether it compares balanced groups, relative to the median distance of the reference groups.
     can_be_embedded : bool
-        Whether it depends on the models only, not on the sizes of the groups, so that coordinates can represent it.
+        Whether it depends mainly on the models of the groups, not on their sizes, so that coordinates can represent it.
     is_angle : bool
         Whether it depends on the directions of two groups only, as seen from the centre of the corpus.
     null_power : int

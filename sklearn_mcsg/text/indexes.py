@@ -13,6 +13,7 @@ from sklearn_mcsg import storage
 from sklearn_mcsg._estimator import split_pipeline
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.neighbors import GroupNeighbors
+from sklearn_mcsg.text.search import TextSearch
 from sklearn_mcsg.text.tables import files_of
 
 __all__ = ["IndexUpdate", "update_index"]
@@ -23,7 +24,7 @@ class IndexUpdate(NamedTuple):
 
     Attributes
     ----------
-    index : GroupNeighbors
+    index : GroupNeighbors or TextSearch
         The index, which holds all texts.
     n_reused : int
         Number of texts that the saved index already held; 0 if it was rebuilt.
@@ -31,7 +32,7 @@ class IndexUpdate(NamedTuple):
         Whether a saved index of other texts or settings was replaced.
     """
 
-    index: GroupNeighbors
+    index: Any
     n_reused: int
     replaced: bool
 
@@ -48,8 +49,9 @@ def update_index(
     ----------
     path : str or path-like
         The folder of the index.
-    similarity : Pipeline
-        The unfitted pipeline to compare texts with, as `make_text_similarity` builds it.
+    similarity : Pipeline or TextSearch
+        The unfitted pipeline to compare texts with, as `make_text_similarity` or `make_text_embedding` builds it, or a
+        search that is to be saved with the words of the texts.
     texts : list of str
         All texts.
     n_jobs : int, default=None
@@ -66,11 +68,11 @@ def update_index(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from sklearn_mcsg import make_text_similarity, update_index
+    >>> from sklearn_mcsg import TextSearch, update_index
     >>> texts = ["A cat sat on the mat.", "Shares fell on Monday.", "It rained all day."]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = update_index(Path(folder, "index"), make_text_similarity(random_state=0), texts[:2])
-    ...     second = update_index(Path(folder, "index"), make_text_similarity(random_state=0), texts)
+    ...     first = update_index(Path(folder, "index"), TextSearch(), texts[:2])
+    ...     second = update_index(Path(folder, "index"), TextSearch(), texts)
     >>> first.n_reused, second.n_reused, second.index.n_samples_fit_
     (0, 2, 3)
     """
@@ -78,13 +80,14 @@ def update_index(
     storage.check_place(path)
     note = storage.read_note(path)
     n_reused = _n_reusable(similarity, texts, note)
+    wanted = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
     if n_reused:
-        index = GroupNeighbors.load(path).set_params(**jobs)
+        index = storage.load(path, type(wanted)).set_params(**jobs)
         if n_reused == len(texts):
             return IndexUpdate(index, n_reused, replaced=False)
         index.partial_fit(texts[n_reused:])
     else:
-        index = GroupNeighbors(similarity, **jobs).fit(texts)
+        index = wanted.set_params(**jobs).fit(texts)
     storage.save(path, index, note=[len(texts), _fingerprint(similarity, texts)])
     return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
 
@@ -100,7 +103,7 @@ def _n_reusable(similarity: Any, texts: list[str], note: Any) -> int:
 def _fingerprint(similarity: Any, texts: list[str]) -> str:
     """A hash of everything that an index depends on."""
     arrays: list[np.ndarray] = []
-    before, _ = split_pipeline(similarity)
+    before, _ = split_pipeline(similarity.pipeline if isinstance(similarity, TextSearch) else similarity)
     vectors = getattr(before[0], "vectors", None) if before is not None else None
     state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
     settings = [__version__, storage.encode(clone(similarity), arrays), state]

@@ -17,9 +17,9 @@ __all__ = ["make_text_embedding", "make_text_similarity"]
 def make_text_similarity(**params: Any) -> Pipeline:
     """Build the pipeline recommended for texts: weighted word vectors, and `centered` similarity.
 
-    Its steps are ``vectorizer``, an `EmbeddingVectorizer` with the weights that `make_text_embedding` has for the kind
-    of `vectors`, and ``similarity``, a `ModelComparisonSimilarity` with ``prior_strength=0.5`` and
-    ``output="centered"``.
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity` with
+    ``prior_strength=0.5`` and ``output="centered"``. If `vectors` come with a tokenizer of their own, such as those of
+    model2vec, tokens are weighted by ``"norm"`` alone, since their vectors were trained to be averaged.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def make_text_similarity(**params: Any) -> Pipeline:
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
-    vectorizer = EmbeddingVectorizer(weighting="norm" if _are_averaged(params) else ("sif", "norm"))
     similarity = ModelComparisonSimilarity(prior_strength=0.5, output="centered")
+    vectorizer, _ = _vectorizer(params)
     return _with_params(Pipeline([("vectorizer", vectorizer), ("similarity", similarity)]), params)
 
 
@@ -80,16 +80,17 @@ def make_text_embedding(**params: Any) -> Pipeline:
            [-0.5, -0.5,  1. ,  0. ],
            [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
     """
-    averaged = _are_averaged(params)
-    vectorizer = EmbeddingVectorizer(weighting="norm" if averaged else ("sif", "norm"))
+    vectorizer, averaged = _vectorizer(params)
     recipe: Any = {"whiten": 0.125, "spread": 0.5} if averaged else {"whiten": 0.5, "spread": 1.0}
     embedding = GroupEmbedding(prior_strength=0.5, normalize=True, **recipe)
     return _with_params(Pipeline([("vectorizer", vectorizer), ("embedding", embedding)]), params)
 
 
-def _are_averaged(params: dict[str, Any]) -> bool:
-    """Whether the vectors were trained to be averaged, as those of a static model are."""
-    return is_static_model(params.get("vectors", params.get("vectorizer__vectors", EmbeddingVectorizer().vectors)))
+def _vectorizer(params: dict[str, Any]) -> tuple[EmbeddingVectorizer, bool]:
+    """The vectorizer for the vectors among some parameters, and whether these were trained to be averaged."""
+    default = EmbeddingVectorizer()
+    averaged = is_static_model(params.get("vectors", params.get("vectorizer__vectors", default.vectors)))
+    return (EmbeddingVectorizer(weighting="norm") if averaged else default), averaged
 
 
 def _with_params(pipeline: Pipeline, params: dict[str, Any]) -> Pipeline:

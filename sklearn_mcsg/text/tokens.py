@@ -10,15 +10,15 @@ __all__ = ["pieces", "tokenize"]
 
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
-_WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
+WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
 _TOKEN = re.compile(
     rf"""
     (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
     | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
     | [^\W_]+? (?= n't\b )                       # the word before n't
     | n't\b | '(?: s | re | ve | ll | d | m )\b  # contractions, as in GloVe
-    | [od]' {_WORD}                              # o'clock
-    | {_WORD} (?: - {_WORD} )*                   # words, also compounds
+    | [od]' {WORD}                               # o'clock
+    | {WORD} (?: - {WORD} )*                     # words, also compounds
     | \.{{2,}} | -{{2,}}                          # ellipses and dashes
     | [^\s]                                      # any other character
     """,

@@ -292,7 +292,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         tokenizer, lowercase, divisible = self._splitting(table)
         lookup = Lookup(table, self.unknown if table.tokenizer is None else "ignore")
         return lookup.read(
-            _check_texts(X), tokenizer, lowercase=lowercase, divisible=divisible, pad_token=self.pad_token
+            check_texts(X), tokenizer, lowercase=lowercase, divisible=divisible, pad_token=self.pad_token
         )
 
     def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool, bool]:
@@ -384,7 +384,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
 
 
-def _check_texts(X: Iterable[str]) -> Iterable[str]:
+def check_texts(X: Iterable[str]) -> Iterable[str]:
+    """Raise unless X is a collection; that its items are texts is checked one by one."""
     if isinstance(X, str | bytes):
         raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
     if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:

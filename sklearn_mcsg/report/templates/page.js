@@ -146,7 +146,8 @@ const drawText = (letter, i, j) => {
 };
 
 const byChance = (i, j) => {
-  const among = "random pairs of texts of similar length", nth = pairs.chance[place(i, j)], share = nth / data.whole;
+  const among = "random pairs of similar length from this corpus";
+  const nth = pairs.chance[place(i, j)], share = nth / data.whole;
   if (nth <= 1) return `None of ${whole(data.whole - 1)} ${among} is this close.`;
   if (share > .4) return `${Math.round(100 * share)} % of ${among} are at least this close.`;
   return `1 in ${whole(Math.round(1 / share))} ${among} is at least this close.`;

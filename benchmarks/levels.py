@@ -1,0 +1,147 @@
+"""How well p-values of pairs of texts keep their level, within a kind of text and across kinds.
+
+    python benchmarks/levels.py --data DIR [--to doc/levels]
+
+DIR holds `sts/STS*.tsv`: lines of gold score, sentence, sentence. The pairs of each sub-task are divided into halves.
+Pipelines are fitted and calibrated on the sentences of one half, and asked about random pairs of the other half.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sts import read_tasks
+
+from sklearn_mcsg import SIF, EmbeddingVectorizer, calibrate_texts, make_text_embedding, make_text_similarity
+
+KINDS = {
+    "STS15.headlines": "headlines",
+    "STS15.images": "captions",
+    "STS15.answers-students": "answers of students",
+    "STS15.answers-forums": "forum posts",
+    "STS14.OnWN": "definitions",
+    "STS16.question-question": "questions",
+}
+SYSTEMS = {
+    "`make_text_embedding`": make_text_embedding,
+    "`make_text_similarity`": lambda: make_text_similarity(random_state=0),
+    "SIF, one component removed": lambda: make_pipeline(EmbeddingVectorizer(weighting="sif"), SIF(n_components=1)),
+}
+
+
+class Half:
+    """Different sentences of half of the pairs of a sub-task, and the pairs that people rate as equivalent."""
+
+    def __init__(self, task, chosen):
+        pairs = [(task.left[i], task.right[i]) for i in chosen]
+        self.texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        self.alike = [pair for i, pair in zip(chosen, pairs, strict=True) if task.gold[i] >= 4 and len({*pair}) == 2]
+
+    def random_pairs(self, n_pairs):
+        rng = np.random.default_rng(1)
+        left = rng.integers(len(self.texts), size=n_pairs)
+        return left, (left + rng.integers(1, len(self.texts), size=n_pairs)) % len(self.texts)
+
+
+def halves(task):
+    order = np.random.default_rng(0).permutation(len(task.gold))
+    return Half(task, order[: len(order) // 2]), Half(task, order[len(order) // 2 :])
+
+
+def p_of_random_pairs(calibration, asked, n_pairs):
+    """P-values of random pairs, and the shorter length of each pair."""
+    groups = calibration.pipeline[:-1].transform(asked.texts)
+    left, right = asked.random_pairs(n_pairs)
+    return calibration.p_value(groups[left], groups[right]), np.minimum(groups.sizes[left], groups.sizes[right])
+
+
+def within(make, tasks, n_pairs):
+    """Shares of random pairs called similar, one row per task: as fitted, by folds, short, long, and of alike pairs."""
+    rows = []
+    for seen, asked in map(halves, tasks):
+        pipeline = make().fit(seen.texts)
+        row = []
+        for cv in (None, 5):
+            calibration = calibrate_texts(pipeline, seen.texts, cv=cv, random_state=0)
+            p, length = p_of_random_pairs(calibration, asked, n_pairs)
+            row += [(p <= 0.05).mean(), (p <= 0.01).mean()]
+        order = np.argsort(length, kind="stable")
+        row += [(p[part] <= 0.05).mean() for part in (order[: len(order) // 4], order[-(len(order) // 4) :])]
+        rows.append([*row, (calibration.p_value(*map(list, zip(*asked.alike, strict=True))) <= 0.01).mean()])
+    return np.array(rows)
+
+
+def across(make, tasks, n_pairs, level):
+    """Shares of random pairs of each kind called similar: calibrated on the first kind, and on the kind asked about."""
+    parts = [halves(task) for task in tasks]
+    shares = np.empty((2, len(tasks), len(tasks)))
+    for i, (seen, _) in enumerate(parts):
+        pipeline = make().fit(seen.texts)
+        own = calibrate_texts(pipeline, seen.texts, cv=5, random_state=0)
+        for j, (other, asked) in enumerate(parts):
+            right = own if i == j else calibrate_texts(pipeline, other.texts, random_state=0)
+            shares[:, i, j] = [(p_of_random_pairs(c, asked, n_pairs)[0] <= level).mean() for c in (own, right)]
+    return shares
+
+
+def level_table(tasks, n_pairs):
+    measures = [
+        "as fitted, .05",
+        "as fitted, .01",
+        "by folds, .05",
+        "by folds, .01",
+        "by folds, .05, shortest quarter",
+        "by folds, .05, longest quarter",
+        "rated 4 or more, .01",
+    ]
+    lines = [f"| | {' | '.join(SYSTEMS)} |", "|---|" + "--:|" * len(SYSTEMS)]
+    results = [within(make, tasks, n_pairs).T for make in SYSTEMS.values()]
+    for name, rows in zip(measures, zip(*results, strict=True), strict=True):
+        lines.append(f"| {name} | {' | '.join(f'{r.mean():.3f} ({r.min():.3f} to {r.max():.3f})' for r in rows)} |")
+    return "\n".join(lines)
+
+
+def cross_table(names, shares):
+    lines = ["| calibrated on | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    rows = [(name, [f"{share:.3f}" for share in row]) for name, row in zip(names, shares[0], strict=True)]
+    if len(names) > 1:
+        others = [np.delete(shares[1, :, j], j) for j in range(len(names))]
+        rows.append(("the kind asked about", [f"{x.min():.3f} to {x.max():.3f}" for x in others]))
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows)])
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with sts/STS*.tsv")
+    parser.add_argument("--to", type=Path, default=Path("doc/levels"), help="path of the .md file, without suffix")
+    parser.add_argument("--pairs", type=int, default=20_000, help="number of random pairs asked about")
+    options = parser.parse_args(arguments)
+    tasks = read_tasks(options.data / "sts")
+    tasks = [task for task in tasks if task.name in KINDS] or tasks
+    names = [KINDS.get(task.name, task.name) for task in tasks]
+    sizes = ", ".join(f"{name} {len(halves(task)[0].texts)}" for name, task in zip(names, tasks, strict=True))
+    parts = [
+        "# Levels of p-values",
+        f"GloVe 6B 50d. Kinds of text, with the number of sentences fitted to: {sizes}. {options.pairs:,} random pairs "
+        "of other sentences of each kind are asked about. Tables show the share whose p-value is at most the level.",
+        "## Texts of one kind",
+        "Fitted and calibrated on texts of one kind, asked about others of that kind: mean over the kinds, with the "
+        "least and the greatest. The quarters are by the shorter text of a pair. The last row is the share of pairs "
+        "that people rate 4 or more out of 5 whose p-value is at most .01, by folds.",
+        level_table(tasks, options.pairs),
+        "## Texts of another kind",
+        "Level .01, `make_text_embedding`. Rows: the kind that the pipeline was fitted to and calibrated on. Columns: "
+        "the kind asked about. Last row: calibrated on texts of the kind asked about, with the pipelines fitted to the "
+        "other kinds.",
+        cross_table(names, across(make_text_embedding, tasks, options.pairs, 0.01)),
+        "Written by `make paper`.",
+    ]
+    text = "\n\n".join(parts) + "\n"
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    options.to.with_suffix(".md").write_text(text, encoding="utf8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

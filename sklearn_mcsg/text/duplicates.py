@@ -1,0 +1,131 @@
+"""Near-duplicate texts: near by their embeddings, and without a word that makes a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from sklearn_mcsg.calibration import FEW_GROUPS
+from sklearn_mcsg.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
+from sklearn_mcsg.text.recipes import make_text_embedding
+from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, check_texts
+from sklearn_mcsg.text.wording import Wordings, fold
+
+__all__ = ["find_duplicate_texts"]
+
+_THRESHOLD = 0.6  # of texts that may be duplicates
+_EVERY_PAIR = 2.0  # no distance of embeddings is larger
+
+
+def find_duplicate_texts(
+    texts: Iterable[str],
+    *,
+    threshold: float | None = None,
+    level: float | None = None,
+    pipeline: Pipeline | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[np.ndarray]:
+    """Find sets of texts that say the same in nearly the same words.
+
+    Two texts are duplicates if their embeddings are near and no word makes a difference. Case, punctuation, spacing,
+    contractions, articles, auxiliaries, adverbs such as "really", typing errors and the order of clauses make no
+    difference. A number, a name, a negation or any other content word that only one of the texts has makes one,
+    whatever its vector. All texts of a set are duplicates of each other.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The texts. Texts without words are duplicates if they are equal.
+    threshold : float, default=None
+        Largest distance (one minus the cosine) between the embeddings of duplicates. ``None`` means 0.6, which lets
+        words decide, or no limit for fewer than 50 different texts, because embeddings are relative to the corpus.
+    level : float, default=None
+        Accepted rate of random pairs within the threshold, in place of a threshold, as in `find_duplicates`. Words are
+        compared in any case, so fewer false duplicates are found.
+    pipeline : Pipeline, default=None
+        Turns texts into embeddings; ``None`` means `make_text_embedding`. A pipeline whose last step compares groups
+        also works, with the threshold in its output.
+    n_jobs : int, default=None
+        Number of jobs.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    duplicates : list of ndarray
+        Indices of each set of two texts or more, in increasing order.
+
+    Notes
+    -----
+    The lists of light words are English. In other languages the most frequent words of the vectors are light, such as
+    articles, and other words make a difference. A misspelling is recognised if the vectors know the right word and
+    not the wrong one.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import find_duplicate_texts
+    >>> texts = [
+    ...     "The ferry doesn't leave before 9.",
+    ...     "The ferry does not leave before 9!",
+    ...     "The ferry does not leave before 8.",
+    ...     "The ferry does leave before 9.",
+    ...     "the FERY does not really leave before 9",
+    ... ]
+    >>> find_duplicate_texts(texts)
+    [array([0, 1, 4])]
+    """
+    if threshold is not None and level is not None:
+        raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
+    check_limit(threshold, level)
+    texts = list(check_texts(texts))
+    words = [_folded(text, i) for i, text in enumerate(texts)]
+    first = _first_equal(texts, words)
+    kept = np.array([i for i in np.unique(first) if words[i]], dtype=np.intp)
+    if len(kept) < 2 and level is None:
+        return linked_sets(first, [])
+    if threshold is None and level is None:
+        threshold = _THRESHOLD if len(kept) >= FEW_GROUPS else _EVERY_PAIR
+    before, last = steps_of(make_text_embedding(random_state=0) if pipeline is None else pipeline, n_jobs)
+    if before is None:
+        raise TypeError(
+            f"pipeline must turn texts into groups before it compares them, as make_text_embedding() does, got "
+            f"{type(pipeline).__name__}."
+        )
+    last.fit(before.fit_transform([texts[i] for i in kept]))
+    limits = duplicate_limits(last, threshold, level)
+    wordings = Wordings([words[i] for i in kept], *_vocabulary(before[0]))
+    near = near_pairs(last, limits, np.arange(len(kept)), verbose)
+    return linked_sets(first, _same(near, wordings, kept))
+
+
+def _folded(text: Any, i: int) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
+    return fold(text)
+
+
+def _first_equal(texts: list[str], words: list[tuple[str, ...]]) -> np.ndarray:
+    """Index of the first text with the same words, for each text; texts without words must be equal."""
+    seen: dict[Any, int] = {}
+    keys = (key or text.strip() for key, text in zip(words, texts, strict=True))
+    return np.array([seen.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.intp)
+
+
+def _vocabulary(vectorizer: Any) -> tuple[Any, bool]:
+    """The word vectors of a vectorizer, if it has any, and whether their words are in order of frequency."""
+    if not isinstance(vectorizer, EmbeddingVectorizer):
+        return None, False
+    table = open_table(vectorizer.vectors)
+    return table, table.tokenizer is None and isinstance(vectorizer.frequencies, str)
+
+
+def _same(near: Iterable, wordings: Wordings, kept: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The near pairs of texts that no word makes different, as indices among all texts."""
+    for left, right, distances in near:
+        same = wordings.same(left, right)
+        yield kept[left[same]], kept[right[same]], distances[same]

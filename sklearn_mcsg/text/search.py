@@ -1,0 +1,373 @@
+"""Search of texts by what they mean and by the words they have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from itertools import chain
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._checks import check_indices, check_positive_integer
+from sklearn_mcsg._estimator import split_pipeline
+from sklearn_mcsg._search import smallest
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.neighbors import GroupNeighbors
+from sklearn_mcsg.storage import register
+from sklearn_mcsg.text.recipes import make_text_embedding
+from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
+
+__all__ = ["TextHits", "TextSearch"]
+
+Query = str | Sequence[str]  # a text, or several texts that are one query
+_LEARNT = "vectorizer_", "index_", "words_", "known_", "n_samples_fit_"
+_WORDS_COUNT = 2  # times as much as the cosine, if a text has all words of the query
+_ROUNDING = 16  # multiples of the precision: values that differ by less are equal
+
+
+class TextHits(NamedTuple):
+    """Texts that a search has found: one row per query, the best first.
+
+    Attributes
+    ----------
+    indices : ndarray of shape (n_queries, n_neighbors)
+        Which texts.
+    scores : ndarray of shape (n_queries, n_neighbors)
+        How well they match: the sum for the embedding and the words; without words, minus the distance.
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Their distances: with an embedding, one minus the cosine.
+    word_scores : ndarray of shape (n_queries, n_neighbors) or None
+        Their BM25 scores; None without words.
+    """
+
+    indices: np.ndarray
+    scores: np.ndarray
+    distances: np.ndarray
+    word_scores: np.ndarray | None
+
+
+@register
+class TextSearch(BaseEstimator):
+    """Search of texts by what they mean and by the words they have.
+
+    The embedding finds texts that say the same in other words; BM25 finds the names and the jargon that word vectors
+    know little about. Both are brought to one scale and added.
+
+    Parameters
+    ----------
+    pipeline : Pipeline, default=None
+        Turns texts into groups and compares or embeds these; ``None`` means `make_text_embedding`.
+    words : {"z-score", "share"} or None, default="z-score"
+        How words count. ``"z-score"`` turns the cosines of all texts with a query, and their BM25 scores, to mean 0 and
+        standard deviation 1, and adds them. ``"share"`` adds to the cosine twice the BM25 score divided by its upper
+        bound, which is the share of the query's words, weighed by rarity, that a text has. With ``None`` only the
+        distances of the pipeline count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
+    n_neighbors : int, default=5
+        Number of texts to find.
+    n_jobs : int, default=None
+        Number of jobs of the comparison.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    vectorizer_ : Pipeline
+        The fitted steps before the last one, which turn texts into groups.
+    index_ : GroupNeighbors
+        The index of the texts that have words.
+    words_ : WordIndex or None
+        The words of these texts.
+    known_ : ndarray of int
+        Indices of these texts. A text without words, such as "...", is never found.
+    n_samples_fit_ : int
+        Number of texts.
+
+    See Also
+    --------
+    GroupNeighbors : Search by distances alone, among groups of any kind.
+    update_index : Saves a search in a folder and adds new texts to it.
+
+    Notes
+    -----
+    A search with words compares each query with all texts, because z-scores need the whole row; memory is bounded. For
+    an embedding that is a matrix product. A row without variance counts as zeros: if no text has a word of the query,
+    the embedding alone decides.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import TextSearch
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> texts = load_short_texts().data
+    >>> search = TextSearch(n_neighbors=2).fit(texts)
+    >>> hits = search.search(["my puppy is ill"])
+    >>> for i in hits.indices[0]:
+    ...     print(texts[i])
+    That puppy chewed both my slippers and then fell asleep on what was left of them.
+    ...
+    >>> search.explain("my puppy is ill", texts[hits.indices[0, 0]]).strongest(1)[0][:2]
+    ('puppy', 'puppy')
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "pipeline": [HasMethods(["fit", "transform"]), None],
+        "words": [StrOptions({"z-score", "share"}), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        pipeline: Any = None,
+        *,
+        words: str | None = "z-score",
+        n_neighbors: int = 5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.pipeline = pipeline
+        self.words = words
+        self.n_neighbors = n_neighbors
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, X: Iterable[str], y: object = None) -> Self:
+        """Index texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TextSearch
+        """
+        self._validate_params()
+        if self.words is not None:
+            import_bm25s()
+        vectorizer, last = split_pipeline(make_text_embedding() if self.pipeline is None else clone(self.pipeline))
+        if vectorizer is None:
+            raise TypeError("pipeline must turn texts into groups first: see make_text_embedding.")
+        texts = X if isinstance(X, str) else list(X)
+        with quiet_about_empty_texts():
+            groups = vectorizer.fit_transform(texts)
+        known = _with_words(groups)
+        if len(known) < 2:
+            raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
+        algorithm = "auto" if self.words is None else "exact"
+        index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
+        words = None
+        if self.words is not None:
+            words = WordIndex.of(_words_of(vectorizer, [texts[i] for i in known]))
+        self.vectorizer_, self.index_, self.words_ = vectorizer, index, words
+        self.known_, self.n_samples_fit_ = known, len(texts)
+        return self
+
+    def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
+        """Add texts.
+
+        An embedding stays as it was fitted; the frequencies of words that BM25 uses are those of all texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Further texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TextSearch
+        """
+        if not hasattr(self, "index_"):
+            return self.fit(X)
+        texts = X if isinstance(X, str) else list(X)
+        with quiet_about_empty_texts():
+            groups = self.vectorizer_.transform(texts)
+        known = _with_words(groups)
+        words = self.words_
+        if words is not None:
+            words = words.extended(_words_of(self.vectorizer_, [texts[i] for i in known]))
+        if len(known):
+            self.index_.partial_fit(groups[known])
+        self.words_, self.known_ = words, np.concatenate([self.known_, self.n_samples_fit_ + known])
+        self.n_samples_fit_ += len(texts)
+        return self
+
+    def search(self, X: Sequence[Query] | None = None, n_neighbors: int | None = None) -> TextHits:
+        """Find the texts that match queries best.
+
+        Parameters
+        ----------
+        X : list of str or of lists of str, default=None
+            Queries. A list of texts is one query, by the pooled model of all their words. ``None`` means the indexed
+            texts that have words, each of which does not find itself.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+
+        Returns
+        -------
+        hits : TextHits
+            With `indices`, `scores`, `distances` and `word_scores`, sorted by score.
+        """
+        check_is_fitted(self, "index_")
+        self._validate_params()
+        if self.words is not None and self.words_ is None:
+            raise ValueError(f"words={self.words!r} needs the words of the texts, which were not kept: call fit again.")
+        k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
+        groups = None if X is None else self.look_up(X)
+        if groups is not None and not groups.sizes.all():
+            i = int(np.argmin(groups.sizes))
+            raise ValueError(f"Query {i} has no words, so it finds nothing: remove it.")
+        index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+        if self.words is None:
+            distances, found = index.kneighbors(groups, k)
+            return TextHits(self.known_[found], -distances, distances, None)
+        parts = zip(*self._best_of_blocks(index, groups, X, k), strict=True)
+        found, *values = map(np.concatenate, parts)
+        return TextHits(self.known_[found], *values)
+
+    def explain(self, query: Query, text: str) -> Any:
+        """Explain the distance of a text to a query by pairs of their words.
+
+        Parameters
+        ----------
+        query : str or list of str
+            A query.
+        text : str
+            A text, such as one that was found.
+
+        Returns
+        -------
+        explanation : PairExplanation, or Explanation
+            The second one if the pipeline compares texts without embedding them.
+        """
+        check_is_fitted(self, "index_")
+        groups = self.look_up([query, text])
+        comparer = self.index_.comparer()
+        return getattr(comparer, "embedding_", comparer).explain(groups[[0]], groups[[1]])
+
+    def look_up(self, X: Sequence[Query]) -> Groups:
+        """Turn queries into groups of word vectors.
+
+        Parameters
+        ----------
+        X : list of str or of lists of str
+            Queries. The texts of a list are pooled.
+
+        Returns
+        -------
+        groups : Groups
+            One group per query; those of queries without words are empty.
+        """
+        check_is_fitted(self, "index_")
+        if isinstance(X, str):
+            raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
+        queries = _listed(X)
+        if not all(queries):
+            raise ValueError(f"Query {queries.index([])} is an empty list: at least one text is required.")
+        with quiet_about_empty_texts():
+            groups = self.vectorizer_.transform([text for texts in queries for text in texts])
+        return groups.pooled(np.repeat(np.arange(len(queries)), [len(texts) for texts in queries]))
+
+    def stored_state(self) -> dict[str, Any]:
+        """Learnt state, to be saved with the parameters; empty before `fit`."""
+        return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `stored_state`."""
+        for name in _LEARNT:
+            setattr(self, name, state[name])
+
+    def check_restored(self) -> None:
+        """Raise unless the search has everything that a query needs."""
+        self._validate_params()
+        check_is_fitted(self, "index_")
+        self.index_.check_restored()
+        check_indices(self.known_, self.n_samples_fit_)
+        if len(self.known_) != self.index_.n_samples_fit_:
+            raise ValueError(f"{self.index_.n_samples_fit_} texts with words are expected")
+        if self.words_ is not None:
+            self.words_.check(len(self.known_))
+
+    def _best_of_blocks(
+        self, index: GroupNeighbors, groups: Groups | None, X: Sequence[Query] | None, k: int
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Places, scores, distances and word scores of the k best texts of each query, some queries at a time."""
+        words: Any = self.words_
+        if X is None:
+            asked = words.own_numbers()
+        else:
+            asked = words.numbers(chain(*_words_of(self.vectorizer_, texts)) for texts in _listed(X))
+        start = 0
+        for distances, _ in index.distance_blocks(groups, self_distance=0):
+            block = slice(start, start := start + len(distances))
+            others = ~np.eye(len(distances), len(words), block.start, dtype=bool) if X is None else np.True_
+            word_scores = words.scores(asked[block])
+            if self.words == "z-score":
+                scores = z_scores(word_scores, others) - z_scores(distances, others)
+            else:
+                bounds = words.bounds(asked[block])[:, None]
+                scores = 1 - distances + _WORDS_COUNT * word_scores / np.where(bounds > 0, bounds, 1)
+            places, values = smallest(np.where(others, -scores, np.inf), k)
+            yield places, -values, *(np.take_along_axis(v, places, axis=1) for v in (distances, word_scores))
+
+    def _check_n_neighbors(self, n_neighbors: int | None, available: int) -> int:
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_positive_integer(k, "n_neighbors")
+        if k > available:
+            raise ValueError(f"n_neighbors={k} is more than the {available} texts that can be found.")
+        return int(k)
+
+
+@contextmanager
+def quiet_about_empty_texts() -> Iterator[None]:
+    """Silence the vectorizer's warning where texts without words are treated in another way."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* have no words")
+        yield
+
+
+def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
+    """Rows shifted and scaled to mean 0 and standard deviation 1 over their counted entries; equal entries become 0."""
+    mean, deviation = (f(rows, axis=1, keepdims=True, where=counted, dtype=np.float64) for f in (np.mean, np.std))
+    equal = deviation <= _ROUNDING * np.finfo(rows.dtype).eps * np.abs(rows).max(axis=1, keepdims=True)
+    return (rows - mean.astype(rows.dtype)) / np.where(equal, np.inf, deviation).astype(rows.dtype)
+
+
+def _listed(X: Sequence[Query]) -> list[list[str]]:
+    """Queries as lists of texts."""
+    return [[query] if isinstance(query, str) else list(query) for query in X]
+
+
+def _words_of(vectorizer: Any, texts: list[str]) -> list[list[str]]:
+    return words_of(texts, getattr(vectorizer[0], "tokenizer", None))
+
+
+def _with_words(groups: Groups) -> np.ndarray:
+    """Indices of texts that have words; a warning counts the others."""
+    known = np.flatnonzero(groups.sizes)
+    n_empty = len(groups) - len(known)
+    if n_empty:
+        first = int(np.argmin(groups.sizes))
+        warnings.warn(
+            f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) and are never found.",
+            stacklevel=3,
+        )
+    return known

@@ -1,0 +1,382 @@
+"""Search of texts by the embedding and by words: against slow and obvious scores, and what happens at the edges."""
+
+import math
+import pickle
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sklearn_mcsg import (
+    Explanation,
+    GroupEmbedding,
+    GroupNeighbors,
+    PairExplanation,
+    TextSearch,
+    _search,
+    make_text_embedding,
+    make_text_similarity,
+    storage,
+    update_index,
+)
+from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.text.search import z_scores
+from sklearn_mcsg.text.words import WordIndex, words_of
+
+pytest.importorskip("bm25s")
+
+TEXTS = load_short_texts().data[:60]
+QUERIES = ["storm in the north", "my puppy is ill", "What does the Zortanol cost?"]
+NO_WORDS = "\u2603"
+
+
+@pytest.fixture(scope="module")
+def search():
+    return TextSearch().fit(TEXTS)
+
+
+def slow_bm25(texts, query, k1=1.5, b=0.75):
+    """BM25 as Lucene has it, word by word; texts and the query are lists of words."""
+    mean_length = sum(map(len, texts)) / len(texts)
+    scores = []
+    for words in texts:
+        counts, score = Counter(words), 0.0
+        for word in query:
+            n_texts = sum(word in other for other in texts)
+            idf = math.log(1 + (len(texts) - n_texts + 0.5) / (n_texts + 0.5))
+            score += idf * counts[word] / (counts[word] + k1 * (1 - b + b * len(words) / mean_length))
+        scores.append(score)
+    return np.array(scores)
+
+
+def slow_bound(texts, query):
+    n_texts = [sum(word in other for other in texts) for word in query]
+    return sum(math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in n_texts)
+
+
+def slow_search(texts, query, words):
+    """Scores, distances and word scores of all texts for one query."""
+    pipeline = make_text_embedding().fit(texts)
+    cosines = (pipeline.transform(texts) @ pipeline.transform([query]).T).ravel().astype(np.float64)
+    word_scores = slow_bm25(words_of(texts), words_of([query])[0])
+    if words == "share":
+        return cosines + 2 * word_scores / slow_bound(words_of(texts), words_of([query])[0]), 1 - cosines, word_scores
+    scores = (cosines - cosines.mean()) / cosines.std()
+    if word_scores.any():
+        scores = scores + (word_scores - word_scores.mean()) / word_scores.std()
+    return scores, 1 - cosines, word_scores
+
+
+# Words --------------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_in_lower_case_and_keep_what_has_no_vector():
+    texts = ["The COVID-19 dose of Zortanol\u00ae isn't 1,000.5 mg!", "\u2603 ..."]
+    assert words_of(texts) == [["the", "covid", "19", "dose", "of", "zortanol", "is", "n't", "1,000.5", "mg"], []]
+    assert words_of(["A-b c"], str.split) == [["a", "b", "c"]]
+
+
+def test_bm25_is_that_of_the_definition():
+    rng = np.random.default_rng(0)
+    texts = [[f"w{i}" for i in rng.geometric(0.15, size=rng.integers(0, 12))] for _ in range(40)]
+    queries = [["w1", "w3", "w3", "unheard"], ["unheard"], [], texts[7]]
+    index = WordIndex.of(texts)
+    numbers = index.numbers(queries)
+    scores, bounds = index.scores(numbers), index.bounds(numbers)
+    for query, row, bound in zip(queries, scores, bounds, strict=True):
+        assert_allclose(row, slow_bm25(texts, query), rtol=1e-5, atol=1e-6)
+        assert_allclose(bound, slow_bound(texts, query), rtol=1e-6)
+        assert (row < bound).all() or not query
+    assert_array_equal(index.scores(index.own_numbers()), index.scores(index.numbers(texts)))
+
+
+def test_the_bound_is_reached_by_a_text_that_repeats_the_query():
+    index = WordIndex.of([["cat"] * 10_000, ["dog"], ["tax"] * 20_000])
+    numbers = index.numbers([["cat"]])
+    assert_allclose(index.scores(numbers)[0, 0], index.bounds(numbers)[0], rtol=1e-3)
+
+
+def test_words_can_be_added():
+    texts = words_of(TEXTS[:9])
+    whole, grown = WordIndex.of(texts), WordIndex.of(texts[:4]).extended(texts[4:8]).extended(texts[8:]).extended([])
+    assert grown.vocabulary == whole.vocabulary
+    assert_array_equal(grown.ids, whole.ids)
+    assert_array_equal(grown.offsets, whole.offsets)
+
+
+def test_texts_without_any_word_score_nothing():
+    index = WordIndex.of([[], []])
+    numbers = index.numbers([["cat"], []])
+    assert_array_equal(index.scores(numbers), np.zeros((2, 2)))
+    assert_allclose(index.bounds(numbers), [slow_bound([[], []], ["cat"]), 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        WordIndex(["cat"], np.array([0, 1]), np.array([0, 2])),
+        WordIndex(["cat"], np.array([0, 0]), np.array([0, 1])),
+        WordIndex(["cat"], np.array([0, 0]), np.array([0, 1, 2])),
+    ],
+)
+def test_damaged_words_are_refused(damaged):
+    with pytest.raises(ValueError, match="indices must lie|offsets must rise|the words of 1 texts are expected"):
+        damaged.check(1)
+
+
+def test_z_scores():
+    rows = np.random.default_rng(0).normal(3, 2, size=(4, 50)).astype(np.float32)
+    counted = np.ones(rows.shape, dtype=bool)
+    counted[np.arange(4), np.arange(4)] = False
+    found = z_scores(rows, counted)
+    assert found.dtype == np.float32
+    for row, z, chosen in zip(rows.astype(np.float64), found, counted, strict=True):
+        assert_allclose(z, (row - row[chosen].mean()) / row[chosen].std(), rtol=1e-4, atol=1e-5)
+
+
+def test_z_scores_of_equal_values_are_zero():
+    eps = np.finfo(np.float32).eps
+    noise = 1 + eps * np.array([0, 1, -1, 2], dtype=np.float32)
+    assert_array_equal(np.abs(z_scores(np.array([[0, 0, 0, 0], noise], dtype=np.float32))) < 1e-3, True)
+    assert_array_equal(z_scores(np.zeros((1, 1))), [[0]])
+
+
+# Search -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["z-score", "share"])
+def test_scores_are_those_of_the_definition(words):
+    found = TextSearch(words=words).fit(TEXTS).search(QUERIES, n_neighbors=len(TEXTS))
+    for i, query in enumerate(QUERIES):
+        scores, distances, word_scores = slow_search(TEXTS, query, words)
+        order = found.indices[i]
+        assert_array_equal(np.sort(order), np.arange(len(TEXTS)))
+        assert_allclose(found.scores[i], scores[order], atol=1e-4)
+        assert_allclose(found.distances[i], distances[order], atol=1e-5)
+        assert_allclose(found.word_scores[i], word_scores[order], atol=1e-5)
+        assert (np.diff(found.scores[i]) <= 0).all()
+
+
+@pytest.mark.parametrize("words", ["z-score", "share", None])
+def test_indexed_texts_do_not_find_themselves(words):
+    search = TextSearch(words=words, n_neighbors=3).fit(TEXTS)
+    found = search.search()
+    assert found.indices.shape == (len(TEXTS), 3)
+    assert not (found.indices == np.arange(len(TEXTS))[:, None]).any()
+    pipeline = make_text_embedding().fit(TEXTS)
+    for i in (0, 31):
+        others = np.arange(len(TEXTS)) != i
+        cosines = (pipeline.transform(TEXTS) @ pipeline.transform(TEXTS[i : i + 1]).T).ravel()
+        scores = cosines - 1
+        if words is not None:
+            asked = words_of(TEXTS)[i]
+            word_scores = slow_bm25(words_of(TEXTS), asked)
+            standard = [(v - v[others].mean()) / v[others].std() for v in (cosines, word_scores)]
+            share = cosines + 2 * word_scores / slow_bound(words_of(TEXTS), asked)
+            scores = sum(standard) if words == "z-score" else share
+        best = np.argsort(np.where(others, -scores, np.inf))[:3]
+        assert_array_equal(found.indices[i], best)
+        assert_allclose(found.scores[i], scores[best], atol=1e-4)
+
+
+@pytest.mark.parametrize("X", [None, TEXTS[:7]])
+@pytest.mark.parametrize("words", ["z-score", "share"])
+def test_blocks_change_nothing(search, X, words, monkeypatch):
+    search = clone(search).set_params(words=words).fit(TEXTS)
+    whole = search.search(X)
+    monkeypatch.setattr(_search, "_CHUNK_BYTES", 3 * 8 * len(TEXTS))
+    for a, b in zip(whole, search.search(X), strict=True):
+        assert_allclose(a, b, atol=1e-5)
+
+
+def test_without_words_it_is_the_search_by_distance():
+    search = TextSearch(words=None, n_neighbors=4).fit(TEXTS)
+    distances, indices = GroupNeighbors(make_text_embedding(), n_neighbors=4).fit(TEXTS).kneighbors(QUERIES)
+    found = search.search(QUERIES)
+    assert_array_equal(found.indices, indices)
+    assert_array_equal(found.distances, distances)
+    assert_array_equal(found.scores, -distances)
+    assert found.word_scores is None
+
+
+def test_any_pipeline_that_compares_texts_can_be_searched():
+    pipeline = make_text_similarity(random_state=0)
+    found = TextSearch(pipeline, words=None).fit(TEXTS).search(QUERIES)
+    assert_array_equal(found.indices, GroupNeighbors(pipeline).fit(TEXTS).kneighbors(QUERIES)[1])
+    search = TextSearch(pipeline).fit(TEXTS)
+    assert isinstance(search.explain(QUERIES[0], TEXTS[0]), Explanation)
+    assert search.search(QUERIES).scores.max() > 3
+
+
+def test_words_that_no_text_has_leave_the_decision_to_the_embedding(search):
+    query = ["hurricane"]
+    assert not any("hurricane" in words for words in words_of(TEXTS))
+    found = search.search(query, len(TEXTS))
+    assert not found.word_scores.any()
+    assert_array_equal(found.indices, search.index_.kneighbors(search.look_up(query), len(TEXTS))[1])
+
+
+def test_equal_texts_are_told_apart_by_nothing():
+    found = TextSearch(n_neighbors=2).fit(["the same old song"] * 5).search(["a song", "a tax"])
+    assert_array_equal(found.indices, [[0, 1], [0, 1]])
+    assert_array_equal(found.scores, 0)
+
+
+def test_names_without_a_vector_are_found():
+    texts = [*TEXTS, "The dose of xqzvwortanol is safe."]
+    assert TextSearch().fit(texts).search(["xqzvwortanol"]).indices[0, 0] == len(TEXTS)
+
+
+def test_words_are_split_by_the_tokenizer_of_the_pipeline():
+    pipeline = make_text_embedding(tokenizer=lambda text: text.split("|"))
+    search = TextSearch(pipeline, n_neighbors=1).fit(["cat|dog", "tax|price", "sea|ice"])
+    assert set(search.words_.vocabulary) == {"cat", "dog", "tax", "price", "sea", "ice"}
+    assert search.search(["x|ice"]).indices.tolist() == [[2]]
+
+
+@pytest.mark.parametrize("words", ["z-score", "share"])
+def test_several_texts_are_one_query_by_their_pooled_words(words):
+    search = TextSearch(words=words).fit(TEXTS)
+    together = search.search([QUERIES[:2], QUERIES[0]])
+    joined = search.search([" ".join(QUERIES[:2]), QUERIES[0]])
+    for a, b in zip(together, joined, strict=True):
+        assert_allclose(a, b, atol=1e-5)
+    assert search.look_up([QUERIES[:2]])[0].shape[0] == search.look_up(QUERIES[:2]).sizes.sum()
+    pooled, whole = (search.explain(query, TEXTS[0]).similarity for query in (QUERIES[:2], " ".join(QUERIES[:2])))
+    assert_allclose(pooled, whole, rtol=1e-5)
+
+
+def test_explanation_sums_to_the_cosine(search):
+    found = search.search(QUERIES[:1], 1)
+    explanation = search.explain(QUERIES[0], TEXTS[found.indices[0, 0]])
+    assert isinstance(explanation, PairExplanation)
+    assert_allclose(explanation.similarity, 1 - found.distances[0, 0], atol=1e-5)
+    assert explanation.labels[0] == ["storm", "in", "the", "north"]
+
+
+# Texts without words, additions and mistakes ------------------------------------------------------------------------
+
+
+def test_texts_without_words_are_never_found():
+    texts = [NO_WORDS, *TEXTS[:8], "", *TEXTS[8:12]]
+    with pytest.warns(UserWarning, match=r"2 of 14 texts have no words \(the first is text 0\) and are never found"):
+        search = TextSearch().fit(texts)
+    plain = TextSearch().fit(TEXTS[:12])
+    found, expected = (s.search(QUERIES, 12) for s in (search, plain))
+    assert search.n_samples_fit_ == 14
+    assert_array_equal(np.array(texts)[found.indices], np.array(TEXTS)[expected.indices])
+    assert_array_equal(found.scores, expected.scores)
+    with pytest.warns(UserWarning, match="1 of 2 texts"):
+        search.partial_fit([NO_WORDS, "A zebra crossed the road."])
+    assert search.search(["zebra"]).indices[0, 0] == 15
+    with pytest.warns(UserWarning, match="1 of 1 texts"):
+        search.partial_fit([NO_WORDS])
+    assert (search.n_samples_fit_, len(search.known_)) == (17, 13)
+
+
+@pytest.mark.parametrize("words", ["z-score", None])
+def test_added_texts(words):
+    grown = TextSearch(words=words).partial_fit(TEXTS[:50]).partial_fit(TEXTS[50:])
+    found = grown.search(QUERIES, len(TEXTS))
+    pipeline = make_text_embedding().fit(TEXTS[:50])
+    cosines = pipeline.transform(QUERIES) @ pipeline.transform(TEXTS).T
+    assert_allclose(1 - found.distances, np.take_along_axis(cosines, found.indices, axis=1), atol=1e-5)
+    if words is not None:
+        expected = [slow_bm25(words_of(TEXTS), query) for query in words_of(QUERIES)]
+        assert_allclose(found.word_scores, np.take_along_axis(np.array(expected), found.indices, axis=1), atol=1e-5)
+
+
+def test_mistakes(search):
+    with pytest.raises(ValueError, match="Query 1 has no words"):
+        search.search(["cat", NO_WORDS])
+    with pytest.raises(ValueError, match="Query 1 is an empty list"):
+        search.search(["cat", []])
+    with pytest.raises(ValueError, match="put a single query into a list"):
+        search.search("cat")
+    with pytest.raises(ValueError, match="n_neighbors=61 is more than the 60 texts"):
+        search.search(["cat"], 61)
+    with pytest.raises(ValueError, match="n_neighbors=60 is more than the 59 texts"):
+        search.search(None, 60)
+    with pytest.raises(ValueError, match="at least 2 texts that have words, got 1"):
+        TextSearch().fit(["cat"])
+    with pytest.raises(ValueError, match="string object received"):
+        TextSearch().fit("cat")
+    with pytest.raises(ValueError, match="string object received"):
+        clone(search).fit(TEXTS).partial_fit("cat")
+    with pytest.raises(ValueError, match="words"):
+        TextSearch(words="many").fit(TEXTS)
+    with pytest.raises(TypeError, match="pipeline must turn texts into groups first"):
+        TextSearch(GroupEmbedding()).fit(TEXTS)
+    with pytest.raises(ValueError, match="words='share' needs the words of the texts.*call fit again"):
+        TextSearch(words=None).fit(TEXTS).set_params(words="share").search(["cat"])
+    with pytest.raises(NotFittedError):
+        TextSearch().search(["cat"])
+
+
+def test_bm25s_is_asked_for_before_any_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\].*words=None"):
+        TextSearch().fit(iter(lambda: pytest.fail("texts were read"), None))
+    assert TextSearch(words=None).fit(TEXTS).search(QUERIES).word_scores is None
+
+
+@pytest.mark.filterwarnings("ignore:1 of 2 texts have no words")
+def test_neighbours_of_an_empty_query_are_not_passed_off_as_near():
+    index = GroupNeighbors(make_text_similarity(random_state=0)).fit(TEXTS)
+    with pytest.warns(UserWarning, match="Query 1 is empty: what is nearest to it means nothing"):
+        index.kneighbors(["cat", NO_WORDS])
+    index = GroupNeighbors(make_text_embedding()).fit(TEXTS)
+    with pytest.raises(ValueError, match="Group 1 has no vectors"):
+        index.kneighbors(["cat", NO_WORDS])
+
+
+# Saved searches -----------------------------------------------------------------------------------------------------
+
+
+def assert_same(a, b):
+    for x, y in zip(a.search(QUERIES), b.search(QUERIES), strict=True):
+        assert_array_equal(x, y)
+
+
+def test_a_saved_search_is_updated(tmp_path, monkeypatch):
+    path = tmp_path / "index"
+    first = update_index(path, TextSearch(), TEXTS[:50])
+    assert (first.n_reused, first.replaced) == (0, False)
+    with monkeypatch.context() as patch:
+        patch.setattr(TextSearch, "fit", lambda *_: pytest.fail("the index was made anew"))
+        again = update_index(path, TextSearch(), TEXTS[:50], n_jobs=2)
+        assert again.index.n_jobs == 2
+        assert_same(again.index, first.index)
+        grown = update_index(path, TextSearch(), TEXTS)
+        assert (grown.n_reused, grown.replaced) == (50, False)
+        assert_same(grown.index, first.index.partial_fit(TEXTS[50:]))
+        assert_same(update_index(path, TextSearch(), TEXTS).index, grown.index)
+    other = update_index(path, TextSearch(words="share"), TEXTS)
+    assert other.replaced
+    assert_same(other.index, TextSearch(words="share").fit(TEXTS))
+    assert update_index(path, TextSearch(words=None), TEXTS).replaced
+    assert_same(update_index(path, TextSearch(words=None), TEXTS).index, TextSearch(words=None).fit(TEXTS))
+    assert update_index(path, make_text_embedding(), TEXTS).replaced
+    assert isinstance(update_index(path, make_text_embedding(), TEXTS).index, GroupNeighbors)
+
+
+def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
+    broken = pickle.loads(pickle.dumps(search))
+    for known, message in (
+        (broken.known_[:-1], "60 texts with words are expected"),
+        (broken.known_ + 1, "lie between"),
+    ):
+        broken.known_ = known
+        storage.save(tmp_path / "index", broken)
+        with pytest.raises(ValueError, match=f"damaged.*{message}"):
+            storage.load(tmp_path / "index", TextSearch)
+
+
+def test_copies(search):
+    assert_same(pickle.loads(pickle.dumps(search)), search)
+    assert clone(search).get_params() == search.get_params()
+    assert not clone(search).stored_state()
