@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint bench bench-scale paper doc dist clean
+.PHONY: demo test test-oldest chromium lint bench bench-scale bench-segments paper doc dist clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -51,6 +51,10 @@ bench: .venv/bench
 bench-scale: .venv/bench
 	$(BIN)/python benchmarks/speed.py --scale
 
+# make bench-segments DATA=folder: documents laid out as the head of benchmarks/segments.py says; without them, the rest
+bench-segments: .venv/bench
+	$(BIN)/python benchmarks/segments.py $(if $(DATA),--data $(DATA))
+
 # make paper DATA=folder: sentences, vectors and counts laid out as the head of benchmarks/paper.py says
 paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
@@ -85,7 +89,7 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot]" datasketch
+	$(BIN)/python -m pip install --quiet --editable ".[text,static,large,dask,wmd,plot,bench]"
 	@touch $@
 
 .venv/lint: .venv/core

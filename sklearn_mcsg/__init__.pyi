@@ -18,6 +18,7 @@ from . import (
     pairs,
     priors,
     report,
+    segmentation,
     similarity,
     storage,
     text,
@@ -52,6 +53,7 @@ from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
 from .report import cluster_report
+from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
     EmbeddingVectorizer,
@@ -93,6 +95,7 @@ __all__ = [
     "Likelihood",
     "MeanVector",
     "ModelComparisonClustering",
+    "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
     "NormalGamma",
     "NormalWishart",
@@ -137,6 +140,7 @@ __all__ = [
     "pairs",
     "priors",
     "report",
+    "segmentation",
     "similarity",
     "spearman_interval",
     "storage",

@@ -43,6 +43,7 @@ class Criterion(BaseEstimator, ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[int] = 2
     uses_prior: ClassVar[bool] = False
+    grows: ClassVar[bool] = False  # whether the penalty never falls when vectors are added
     has_kernel: ClassVar[bool] = False  # whether it keeps balanced distances conditionally negative definite
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -93,6 +94,7 @@ class AIC(Criterion):
     array([9.676])
     """
 
+    grows = True
     has_kernel = True
 
     def penalty(self, fit: Fit) -> float:
@@ -126,6 +128,7 @@ class BIC(Criterion):
     array([7.062])
     """
 
+    grows = True
     has_kernel = True
 
     def penalty(self, fit: Fit) -> np.ndarray:
@@ -146,6 +149,7 @@ class BayesFactor(Criterion):
     array([ 7.081, 10.622])
     """
 
+    grows = True
     has_kernel = True
 
     needs = ("log_evidence",)

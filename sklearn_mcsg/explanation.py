@@ -26,7 +26,14 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "contributions", "explain_groups", "explain_texts", "relative_contributions"]
+__all__ = [
+    "Explanation",
+    "contributions",
+    "explain_boundary",
+    "explain_groups",
+    "explain_texts",
+    "relative_contributions",
+]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
@@ -249,6 +256,27 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
+def explain_boundary(comparison: Comparison, segments: Groups, similarity: float, penalty: float) -> Explanation:
+    """Explain the similarity of two segments by their vectors; `penalty` is added for the boundary between them.
+
+    Each of the models, of both segments and of their union, contains the pseudo-vectors once.
+    """
+    if not comparison.criterion.is_penalized_likelihood:
+        name = type(comparison.criterion).__name__
+        raise ValueError(
+            f"A boundary is explained by the log-likelihood of its vectors, which {name} does not use: choose "
+            f"criterion='aic' or 'bic'."
+        )
+    sides = segments[[0]], segments[[1]]
+    union = segments.united(np.zeros(2, dtype=int), 1)
+    with np.errstate(all="ignore"):
+        *own, shared = (comparison.with_pseudo(comparison.statistics(group)) for group in (*sides, union))
+        parts = _by_models(comparison, sides, own, shared, similarity)
+    parts["penalty"] += penalty
+    weights = sides[0].row_weights, sides[1].row_weights
+    return Explanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
+
+
 def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.
 
@@ -378,10 +406,16 @@ def largest_of_pairs(values: list[np.ndarray]) -> np.ndarray:
 def _by_likelihood(
     comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
+    """Explain by the models of both groups and of their union, in which the pseudo-vectors of both are contained."""
+    own = [side.statistics for side in sides]
+    return _by_models(comparison, groups, own, comparison.likelihood.pool(*own), similarity)
+
+
+def _by_models(
+    comparison: Comparison, groups: tuple[Groups, Groups], own: list[Statistics], shared: Statistics, similarity: float
+) -> dict[str, Any]:
     """Explain by each vector's log density under the shared model minus that under its own group's model."""
     likelihood = comparison.likelihood
-    own = [side.statistics for side in sides]
-    shared = likelihood.pool(*own)
     gains = []
     for group, model in zip(groups, own, strict=True):
         (gain,) = _gains(likelihood, shared, model, group.rows(), group.row_weights)

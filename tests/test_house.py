@@ -17,7 +17,8 @@ DRAWING = """
     _version _sklearn _checks
     groups _validation _folder storage
     priors
-    likelihoods.kernels likelihoods.bessel likelihoods.normal likelihoods.statistics likelihoods.base
+    likelihoods.kernels likelihoods.segment_kernels likelihoods.bessel likelihoods.normal likelihoods.statistics
+    likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
@@ -28,6 +29,7 @@ DRAWING = """
     baselines similarity
     embedded _landmarks embedding
     pairs _search neighbors partitions duplicates _dendrogram _merging clustering communities hierarchy
+    _sequence segmentation
     text.tokens text.files text.static text.tables text.frequencies text.spelling text.wording text.lookup
     text.vectorizer text.recipes text.calibration text.duplicates text.terms text.summaries text.clusters text.words
     text.search text.indexes text

@@ -86,14 +86,19 @@ def choose_fitter(
 
     Small matrices are computed in double precision whatever the result: single precision pays for large ones only.
     """
-    engine = _engine.get()
     unions: Any = likelihood.unions
-    usable = unions is not None and engine != "numpy" and unions.is_usable_for(likelihood, left, right)
+    usable = unions is not None and unions.is_usable_for(likelihood, left, right)
     work = len(left) * len(right) * pooled_nbytes(left, right)
-    if engine == "auto":
-        usable = usable and work >= (_USE_FROM if _are_loaded(unions.compiled) else _LOAD_FROM)
+    if _engine.get() == "auto":
         dtype = dtype if work >= _LOAD_FROM else np.float64
+    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled))
     return PairFitter(likelihood, usable, np.dtype(dtype))
+
+
+def prefers_compiled(nbytes: float, is_loaded: bool) -> bool:
+    """Whether the active engine uses compiled code where NumPy would go through this number of bytes."""
+    engine = _engine.get()
+    return engine == "numba" or (engine == "auto" and nbytes >= (_USE_FROM if is_loaded else _LOAD_FROM))
 
 
 def _are_loaded(names: tuple[str, ...]) -> bool:

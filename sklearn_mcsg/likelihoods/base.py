@@ -4,6 +4,7 @@
                                                                              +--> Fit --> criterion
     two collections --pool--> Statistics, one row per pair ------------------+
                     --unions--> Unions, one matrix entry per pair (faster) --+
+    a sequence --segments--> Segments, one matrix entry per segment ---------+
 
 A likelihood defines each formula once, in terms of quantities such as `n` or `variance`, which it takes from the
 statistics. For single groups and pooled pairs these are arrays with one row per group; for `Unions` they are matrices.
@@ -53,13 +54,22 @@ def kernels() -> ModuleType:
     return kernels
 
 
+@cache
+def segment_kernels() -> ModuleType:
+    """The compiled kernels for segments of a sequence, which load numba."""
+    from sklearn_mcsg.likelihoods import segment_kernels
+
+    return segment_kernels
+
+
 class Likelihood(BaseEstimator, ABC, Generic[S]):
     """A family of models for groups of vectors; subclass it to add one.
 
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
     `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
     `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`. The class attribute
-    `unions` may name a subclass of `Unions`, which computes all pairs faster.
+    `unions` may name a subclass of `Unions`, which computes all pairs faster, and `segments` a subclass of `Segments`,
+    which does so for the segments of a sequence.
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
     defines them before loading an index.
@@ -87,6 +97,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     """
 
     unions: ClassVar[type[Unions] | None] = None
+    segments: ClassVar[type[Segments] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
 
@@ -178,7 +189,7 @@ class Fit:
     ----------
     likelihood : Likelihood
         The likelihood.
-    statistics : Statistics or Unions
+    statistics : Statistics, Unions or Segments
         Statistics of the groups.
     shape : tuple of int, default=None
         Shape of the results; entries are in row-major order.
@@ -193,7 +204,9 @@ class Fit:
         As the likelihood's methods of the same names return them.
     """
 
-    def __init__(self, likelihood: Likelihood, statistics: Statistics | Unions, shape: tuple[int, ...] | None = None):
+    def __init__(
+        self, likelihood: Likelihood, statistics: Statistics | Unions | Segments, shape: tuple[int, ...] | None = None
+    ):
         self.likelihood = likelihood
         self._statistics = statistics
         self._shape = statistics.shape if shape is None else shape
@@ -309,6 +322,69 @@ class Unions(ABC, Generic[S]):
         if 4 * len(a) * len(b) > len(self.left) * len(self.right):
             return function(self.n)
         return function(a[:, None] + b)[np.ix_(i, j)]
+
+
+class Segments(ABC, Generic[S]):
+    """Statistics of segments of a sequence: those that end with a row from `begin` to `end` - 1.
+
+    Entry (i, j) of a matrix belongs to the segment from row `first` + i to row `begin` + j. Where that is no segment,
+    because it would end before it begins, the entry has no meaning. A subclass computes the quantities that its
+    likelihood's formulas use.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        The likelihood.
+    rows : Statistics
+        Statistics of the rows of the sequence, one group each.
+    start : Statistics
+        One group of pseudo-vectors, which every segment contains; or one empty group.
+    first, begin, end : int
+        Rows of the sequence, as above.
+    """
+
+    def __init__(self, likelihood: Likelihood[S], rows: S, start: S, first: int, begin: int, end: int):
+        self.likelihood, self.rows, self.start = likelihood, rows, start
+        self.first, self.begin, self.end = first, begin, end
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Likelihood[S], rows: S) -> bool:
+        """Whether it supports these statistics."""
+        return True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.end - self.first, self.end - self.begin
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    @lazy
+    def n(self) -> np.ndarray:
+        totals = np.concatenate([[0.0], np.cumsum(self.rows.n[self.first : self.end])])
+        n = totals[1 + self.begin - self.first :] - totals[:-1, None] + self.start.n
+        return np.maximum(n, self.rows.n.min(), out=n)  # where there is no segment
+
+    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
+        """Values plus a constant, times a factor and the total weights."""
+        return (values + constant) * (factor * self.n)
+
+    def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the total weights, evaluated once for each number of rows if all have the same weight."""
+        (height, width), weight = self.shape, self.rows.n[0]
+        if (self.rows.n != weight).any():
+            return function(self.n)
+        values = function(self.start.n + weight * np.arange(1, height + 1))
+        sizes = self.begin - self.first + np.arange(width) - np.arange(height)[:, None]
+        return values[np.maximum(sizes, 0)]
+
+    def computed(self, kernel: str, rows: np.ndarray, *start: Any, fill: float = 0.0) -> np.ndarray:
+        """The result of a compiled kernel for all segments, begun with weight, mean and scatter."""
+        out = np.full(self.shape, fill)
+        arguments = np.ascontiguousarray(rows), np.ascontiguousarray(self.rows.n), *start, self.first, self.begin
+        getattr(segment_kernels(), kernel)(*arguments, out)
+        return out
 
 
 def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kernels, lazy
+from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kernels, lazy
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.statistics import Statistics, centred_sums, corpus_mean, merge_moments
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
@@ -105,6 +105,27 @@ class DiagonalUnions(Unions[DiagonalMoments]):
         return self._rate_sums[0] - self.n_features * np.log(2) if self._rate_sums else np.zeros(self.shape)
 
 
+class DiagonalSegments(Segments[DiagonalMoments]):
+    """Log scatters of segments, summed over features by a compiled kernel."""
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Likelihood[DiagonalMoments], rows: DiagonalMoments) -> bool:
+        return rows.m4 is None
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        """Log variances, summed over features."""
+        (n,), (mean,), (m2,) = self.start.n, self.start.mean, self.start.m2
+        sums = self.computed("segment_log_scatters", self.rows.mean, n, mean, m2, self.rows.reg_covar)
+        return sums - self.n_features * np.log(self.n)
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        """Logarithms of the posterior rates, summed over features."""
+        (n,), (mean,), (m2,) = prior.united(self.start.n, self.start.mean, self.start.m2)
+        sums = self.computed("segment_log_scatters", self.rows.mean, n, mean, m2, 0.0)
+        return sums - self.n_features * np.log(2)
+
+
 class DiagonalGaussian(Likelihood[DiagonalMoments]):
     r"""Normal distribution with a separate variance for each feature (``"diag"``).
 
@@ -126,6 +147,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     """
 
     unions = DiagonalUnions
+    segments = DiagonalSegments
     has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
@@ -142,7 +164,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         m3, m4 = higher or (None, None)
         return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
 
-    def log_likelihood(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
+    def log_likelihood(self, statistics: DiagonalMoments | DiagonalUnions | DiagonalSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:
@@ -156,7 +178,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     def tic_penalty(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
         return 0.5 * (statistics.kurtosis + statistics.n_features)
 
-    def log_evidence(self, statistics: DiagonalMoments | DiagonalUnions) -> np.ndarray:
+    def log_evidence(self, statistics: DiagonalMoments | DiagonalUnions | DiagonalSegments) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
 

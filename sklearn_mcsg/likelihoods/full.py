@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups, offsets_of
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, pseudo_parts
+from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_moments, merge, padded
 from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
@@ -100,6 +100,23 @@ class FullUnions(Unions[FullFactors]):
         return log_det
 
 
+class FullSegments(Segments[FullFactors]):
+    """Log determinants of the scatter matrices of segments, factorised in compiled code."""
+
+    @property
+    def log_det(self) -> np.ndarray:
+        start, (factors,) = self.start, padded(self.start.factors)[0]
+        arguments = start.n[0], start.mean[0], factors.T @ factors, self.rows.reg_covar
+        log_det = self.computed("segment_log_dets", self.rows.mean, *arguments)
+        return log_det - self.n_features * np.log(self.n)
+
+    def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
+        """Log determinants of the posterior scatters minus that of the prior's scatter."""
+        (n,), (mean,), (factors,) = prior.united(self.start.n, self.start.mean, padded(self.start.factors)[0])
+        rows, scatter = prior.whitened(self.rows.mean - prior.mean), factors.T @ factors + np.eye(len(mean))
+        return self.computed("segment_log_dets", rows, n, mean, scatter, 0.0)
+
+
 class FullGaussian(Likelihood[FullFactors]):
     r"""Normal distribution with a full covariance matrix (``"full"``).
 
@@ -122,6 +139,7 @@ class FullGaussian(Likelihood[FullFactors]):
     """
 
     unions = FullUnions
+    segments = FullSegments
     max_coordinate_features = 64  # which have 2144 coordinates; their number grows with the square
 
     def __init__(self, prior: NormalWishart | None = None):
@@ -138,7 +156,7 @@ class FullGaussian(Likelihood[FullFactors]):
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
         return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
-    def log_likelihood(self, statistics: FullFactors | FullUnions) -> np.ndarray:
+    def log_likelihood(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: FullFactors, vectors: np.ndarray) -> np.ndarray:
@@ -185,7 +203,7 @@ class FullGaussian(Likelihood[FullFactors]):
             fourth[i] += (weights * moments).sum(axis=1)
         return d + 0.5 * (fourth / statistics.n - d)
 
-    def log_evidence(self, statistics: FullFactors | FullUnions) -> np.ndarray:
+    def log_evidence(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
 

@@ -42,7 +42,7 @@ _TINY, _EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
-def _compile(function):
+def compiled(function):
     """Compile a function, and cache the result on disk if possible.
 
     The cache key includes the values that the function closes over. These must be plain, not compiled functions.
@@ -73,7 +73,7 @@ def _take_exponents(numbers, exponents):
     return take_exponents
 
 
-@_compile
+@compiled
 def add_logarithms(numbers, exponents, factor, out):
     """Add factor times log(x 2^e) for each number x in [1, 2) and its exponent e.
 
@@ -88,7 +88,7 @@ def add_logarithms(numbers, exponents, factor, out):
         out[j] += factor * (2 * s + 2 * s * y + (exponents[j] + 0.5) * _LOG_2)
 
 
-@_compile
+@compiled
 def _subtract_log_total(n, n_right, times, total, exponents, out):
     """Subtract a multiple of the logarithm of the total weight for each pair of one group with several others."""
     for j in range(len(n_right)):
@@ -98,7 +98,7 @@ def _subtract_log_total(n, n_right, times, total, exponents, out):
     add_logarithms(total, exponents, -times, out)
 
 
-@_compile
+@compiled
 def _tiles(n_left, n_right, height):
     """First row, number of rows, first column and number of columns of each tile, one row per tile."""
     tiles = np.empty((-(-n_left // height) * -(-n_right // WIDTH), 4), np.int64)
@@ -115,7 +115,7 @@ def _log_products(dtype):
     """Compile, for a dtype, the sum of a constant and log scatters minus a multiple of the log total weight."""
     signed = _LAYOUTS[dtype][1]
 
-    @_compile
+    @compiled
     def kernel(n, mu, scatter, n_right, mu_right, scatter_right, step, times, constant, out):
         d, m = mu_right.shape
         product, weight = np.empty((TILE, WIDTH), dtype), np.empty((TILE, WIDTH), dtype)
@@ -160,7 +160,7 @@ def _log_products(dtype):
     return kernel
 
 
-@_compile
+@compiled
 def log_products_and_kurtosis(
     n, mu, m2, m3, m4, n_right, mu_right, m2_right, m3_right, m4_right, step, times, constant, out, kurtosis
 ):
@@ -225,7 +225,7 @@ def log_products_and_kurtosis(
             _subtract_log_total(n[top + r], n_right[start:stop], times, state[r, 2, :width], exponent[r], row)
 
 
-@_compile
+@compiled
 def pooled_variance(squares, n, scatter, n_right, scatter_right, n_features):
     """Turn squared distances of means into variances of the unions, in place."""
     for i in range(len(n)):
@@ -235,7 +235,7 @@ def pooled_variance(squares, n, scatter, n_right, scatter_right, n_features):
             squares[i, j] = (scatter[i] + scatter_right[j] + between) / (total * n_features)
 
 
-@_compile
+@compiled
 def gap_of_resultants(squares, n, n_right):
     """Turn squared lengths of resultants into 1 minus squared mean resultant lengths, in place."""
     for i in range(len(n)):
@@ -244,7 +244,7 @@ def gap_of_resultants(squares, n, n_right):
             squares[i, j] = 1.0 - min(max(squares[i, j] / (total * total), 0.0), 1.0)
 
 
-@_compile
+@compiled
 def piecewise_cubic(position, pieces, inverse_step):
     """Replace positions, which are at most 0, by the values of cubic pieces on an even grid from 0 down."""
     step = 1.0 / inverse_step
@@ -255,7 +255,7 @@ def piecewise_cubic(position, pieces, inverse_step):
             position[i, j] = ((pieces[k, 0] * x + pieces[k, 1]) * x + pieces[k, 2]) * x + pieces[k, 3]
 
 
-@_compile
+@compiled
 def add_moments(products, shift, squares, weights, starts, sums):
     """Add the weighted sums of v, v^2 and |y|^2 v to those of each pair of groups: v is a product less y's shift.
 
@@ -277,7 +277,7 @@ def add_moments(products, shift, squares, weights, starts, sums):
                 third[j] += cq * v + eq * w
 
 
-@_compile
+@compiled
 def add_moments_about_unions(projected, distances, n, n_right, totals, sums):
     """Add sums over the vectors of left groups, about the means of all unions.
 
@@ -306,7 +306,7 @@ def add_moments_about_unions(projected, distances, n, n_right, totals, sums):
             )
 
 
-@_compile
+@compiled
 def add_axial_squares(products, shift, weights, starts, inverse, expected, noise, sums):
     """Add sums over noisy unit vectors u of mean squares along the direction m of each union, minus E, and across it.
 
@@ -326,7 +326,7 @@ def add_axial_squares(products, shift, weights, starts, inverse, expected, noise
                 across[j] += c * (turned * rest + spread)
 
 
-@_compile
+@compiled
 def weighted_by_total(values, constant, n, n_right, factor):
     """Add a constant and multiply by the total weight of each pair and a factor, in place."""
     for i in range(len(n)):
@@ -334,7 +334,7 @@ def weighted_by_total(values, constant, n, n_right, factor):
             values[i, j] = (values[i, j] + constant) * (factor * (n[i] + n_right[j]))
 
 
-@_compile
+@compiled
 def _eliminate(matrices, ranks, ridge, log_det, doubt):
     """Log determinants of LANES matrices plus multiples of the identity, and estimates of their rounding errors.
 
@@ -368,7 +368,7 @@ def _eliminate(matrices, ranks, ridge, log_det, doubt):
         doubt[w] *= _EPS * ranks[w] * inverses[w]
 
 
-@_compile
+@compiled
 def gram_log_dets(
     n, sizes, starts, own, n_right, sizes_right, starts_right, own_right, products, ridge, most, d, out, doubts
 ):
@@ -410,7 +410,7 @@ def gram_log_dets(
                 out[i, j], doubts[i, j] = log_det[j - start], doubt[j - start]
 
 
-@_compile
+@compiled
 def scatter_log_dets(n, sizes, means, scatters, n_right, most, means_right, scatters_right, ridge, out, doubts):
     """Log determinants of ridge I + F^T F for the pairs that `gram_log_dets` leaves, from scatter matrices."""
     (a, b), d = ridge.shape, means.shape[1]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
@@ -117,6 +117,25 @@ class SphericalUnions(Unions[SphericalScatter]):
         return self._cancelled | (np.abs(np.log10(total)) > _MAX_EXPONENT)
 
 
+class SphericalSegments(Segments[SphericalScatter]):
+    """Scatters of segments, by a compiled kernel."""
+
+    @property
+    def scatter(self) -> np.ndarray:
+        (n,), (mean,), (scatter,) = self.start.n, self.start.mean, self.start.scatter
+        return self.computed("segment_scatters", self.rows.mean, n, mean, scatter)
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        return np.log(representable(self.scatter / (self.n * self.n_features) + self.rows.reg_covar))
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        """Logarithms of the posterior rates."""
+        start = self.start.n, self.start.mean, self.start.scatter[:, None]
+        (n,), (mean,), ((doubled,),) = prior.united(*start, self.n_features)
+        return np.log(0.5 * self.computed("segment_scatters", self.rows.mean, n, mean, doubled))
+
+
 class SphericalGaussian(Likelihood[SphericalScatter]):
     r"""Normal distribution with one variance for all features (``"spherical"``).
 
@@ -138,6 +157,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     """
 
     unions = SphericalUnions
+    segments = SphericalSegments
     has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
@@ -166,7 +186,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
 
         return replace(statistics, parts=tuple(part.with_values(values, 2, centre) for part in statistics.parts))
 
-    def log_likelihood(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
+    def log_likelihood(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
 
     def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
@@ -187,7 +207,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
             cross = cross + mixed
         return d + (0.5 * d * squares + cross) / n
 
-    def log_evidence(self, statistics: SphericalScatter | SphericalUnions) -> np.ndarray:
+    def log_evidence(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
         prior: Any = self.prior
         return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
 

@@ -17,7 +17,7 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import bessel
-from sklearn_mcsg.likelihoods.base import Likelihood, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import outer_squares
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
@@ -146,25 +146,34 @@ class ResultantUnions(Unions[Resultants]):
         kernels().gap_of_resultants(gap, self.left.n, self.right.n)
         return gap
 
-    def _lookup(self, name: str) -> np.ndarray:
-        position = np.log(self.gap)
-        table = _table(self.n_features, float(np.ceil(1 - position.min())))
-        kernels().piecewise_cubic(position, table[name], _NODES)
-        return position
-
     @property
     def log_density(self) -> np.ndarray:
-        return self._lookup("log_density")
+        return _lookup("log_density", self.gap, self.n_features)
 
     @property
     def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.exp(self._lookup("log_slope")), np.exp(self._lookup("log_ratio"))
+        slope, ratio = (_lookup(name, self.gap, self.n_features) for name in ("log_slope", "log_ratio"))
+        return np.exp(slope), np.exp(ratio)
 
     def squares(self) -> np.ndarray:
         length = np.sqrt(1 - self.gap)
         sums = _squares_around_unions(self.left, self.right, length)
         mirrored = sums if self.right is self.left else _squares_around_unions(self.right, self.left, length.T.copy())
         return sums + mirrored.swapaxes(1, 2)
+
+
+class ResultantSegments(Segments[Resultants]):
+    """Lengths of the resultants of segments by a compiled kernel, and a table of a function of them."""
+
+    @classmethod
+    def is_usable_for(cls, likelihood: Likelihood[Resultants], rows: Resultants) -> bool:
+        return rows.concentration == "exact"
+
+    @property
+    def log_density(self) -> np.ndarray:
+        """Mean log density of the vectors."""
+        gap = self.computed("segment_gaps", self.rows.mean, self.start.n[0], self.start.mean[0], fill=1.0)
+        return _lookup("log_density", gap, self.n_features)
 
 
 class VonMisesFisher(Likelihood[Resultants]):
@@ -192,6 +201,7 @@ class VonMisesFisher(Likelihood[Resultants]):
     """
 
     unions = ResultantUnions
+    segments = ResultantSegments
 
     def __init__(self, concentration: str = "exact"):
         self.concentration = concentration
@@ -222,7 +232,7 @@ class VonMisesFisher(Likelihood[Resultants]):
 
         return replace(statistics, parts=tuple(part.with_values(values, 3) for part in statistics.parts))
 
-    def log_likelihood(self, statistics: Resultants | ResultantUnions) -> np.ndarray:
+    def log_likelihood(self, statistics: Resultants | ResultantUnions | ResultantSegments) -> np.ndarray:
         return statistics.weighted(statistics.log_density)
 
     def vector_log_likelihood(self, statistics: Resultants, vectors: np.ndarray) -> np.ndarray:
@@ -301,6 +311,14 @@ def _squares_around_unions(near: Resultants, far: Resultants, length: np.ndarray
             rows = inverse[owners], length[owners]
             kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
     return sums
+
+
+def _lookup(name: str, gap: np.ndarray, n_features: int) -> np.ndarray:
+    """A function of mean resultant lengths, from one minus their squares and a table."""
+    position = np.log(gap)
+    table = _table(n_features, float(np.ceil(1 - position.min())))
+    kernels().piecewise_cubic(position, table[name], _NODES)
+    return position
 
 
 @cache

@@ -1,0 +1,293 @@
+"""Segments of sequences: planted ones, Choi's documents, and running times, beside ruptures.
+
+    python benchmarks/segments.py [--data DIR] [--to doc/segments] [--quick]
+
+DIR may hold `choi/2/*/*.ref`: documents of ten segments each from different texts, with one sentence per line and
+segments between lines of `=`. Without DIR, the table of documents of an earlier run is kept.
+
+The penalties of ruptures' PELT are set by hand, so it is given the one of many that is best on the very sequences that
+are measured: what it could reach at most.
+"""
+
+import argparse
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_mcsg import ModelComparisonSegmenter, make_text_embedding
+
+SEGMENTS, FEATURES, SEEDS = 6, 4, 10
+KINDS = ("means and variances", "means", "variances", "correlations")
+FOLDERS = ("3-11", "3-5", "6-8", "9-11")
+PUBLISHED = {"C99": (0.12, 0.12, 0.09, 0.09), "TextTiling": (0.54, 0.45, 0.52, 0.53)}
+HEADING = "## Documents"
+
+
+def planted(kind, seed):
+    """A sequence of 6 segments of 25 to 60 rows, and its boundaries."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(25, 61, SEGMENTS)
+    parts = []
+    for size in sizes:
+        rows = rng.normal(size=(size, FEATURES))
+        if kind == "means":
+            rows += rng.normal(size=FEATURES)
+        elif kind == "variances":
+            rows *= np.exp(0.6 * rng.normal(size=FEATURES))
+        elif kind == "correlations":
+            rows = rows @ np.linalg.qr(rng.normal(size=(FEATURES, FEATURES)))[0] * [2, 1, 0.5, 0.25]
+            rows = rows @ np.linalg.qr(rng.normal(size=(FEATURES, FEATURES)))[0]
+        else:
+            rows = 1.5 * rng.normal(size=FEATURES) + np.exp(0.4 * rng.normal(size=FEATURES)) * rows
+        parts.append(rows)
+    return np.concatenate(parts), np.cumsum(sizes)[:-1]
+
+
+def ours(*arguments, **parameters):
+    def find(X):
+        return ModelComparisonSegmenter(*arguments, random_state=0, **parameters).fit(X).boundaries_
+
+    return find
+
+
+def theirs(cost, min_size=2, **parameters):
+    """An exact search of ruptures over all rows, for `n_bkps` segments or with a penalty `pen`."""
+    import ruptures
+
+    def find(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a note on a change of CostNormal in version 1.1.5
+            if cost == "normal":
+                search = ruptures.Pelt if "pen" in parameters else ruptures.Dynp
+                algorithm = search(model=cost, min_size=min_size, jump=1)
+            else:  # Dynp and Pelt in compiled code
+                algorithm = ruptures.KernelCPD(kernel=cost, min_size=min_size)
+            return np.array(algorithm.fit(X).predict(**parameters)[:-1])
+
+    return find
+
+
+def measure_planted(find, kind, seeds):
+    """Share of boundaries found within 2 rows, error of the number of segments, share of false boundaries."""
+    results = []
+    for seed in range(seeds):
+        X, truth = planted(kind, seed)
+        found = find(X)
+        apart = np.abs(truth[:, None] - found) if len(found) else np.full((len(truth), 1), np.inf)
+        hits = (apart.min(axis=1) <= 2).mean()
+        results.append((hits, abs(len(found) - len(truth))))
+    return np.mean(results, axis=0)
+
+
+def planted_methods():
+    """Methods by name; a list of them means the best of all."""
+    n, k = 42.5 * SEGMENTS, FEATURES + FEATURES * (FEATURES + 1) / 2
+    penalties = np.round(np.geomspace(0.25, 64, 9), 2)
+    normal = [theirs("normal", 10, pen=factor * k * np.log(n)) for factor in (0.25, 0.5, 1)]
+    rbf, l2 = ([theirs(cost, pen=pen) for pen in penalties] for cost in ("rbf", "linear"))
+    found = {
+        "`diag`, BIC (default)": [ours()],
+        "`diag`, AIC": [ours("diag", "aic")],
+        "`diag`, Bayes": [ours("diag", "bayes")],
+        "`full`, BIC": [ours("full")],
+        "`squared_error`, shuffled": [ours("squared_error")],
+        "ruptures Pelt, CostNormal, `min_size=10`, best penalty of 3": normal,
+        "ruptures Pelt, CostRbf, best penalty of 9": rbf,
+        "ruptures Pelt, CostL2, best penalty of 9": l2,
+    }
+    known = {
+        "`diag`": [ours(n_segments=SEGMENTS)],
+        "`full`": [ours("full", n_segments=SEGMENTS)],
+        "ruptures Dynp, CostNormal, `min_size=10`": [theirs("normal", 10, n_bkps=SEGMENTS - 1)],
+        "ruptures Dynp, CostRbf": [theirs("rbf", n_bkps=SEGMENTS - 1)],
+        "ruptures Dynp, CostL2": [theirs("linear", n_bkps=SEGMENTS - 1)],
+    }
+    return found, known
+
+
+def planted_table(methods, kinds, seeds, numbers):
+    """Shares of boundaries found and, if asked for, errors of the number; the best shares are in bold."""
+    results = {}
+    for name, variants in methods.items():
+        print(f"{name} ...", flush=True)
+        cells = []
+        for kind in kinds:
+            measured = [measure_planted(find, kind, seeds) for find in variants]
+            cells.append(max(measured, key=lambda m: m[0] - 0.2 * m[1]))
+        results[name] = np.array(cells)
+    best = np.round([values[:, 0] for values in results.values()], 2).max(axis=0)
+    lines = [f"| | {' | '.join(kinds)} |", "|---|" + "--:|" * len(kinds)]
+    for name, values in results.items():
+        cells = []
+        for (hits, off), top in zip(values, best, strict=True):
+            mark = "**" if round(hits, 2) == top else ""
+            cells.append(f"{mark}{hits:.2f}{mark}" + (f" ({off:.1f})" if numbers else ""))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def differences(truth, found, n):
+    """The errors P_k (Beeferman et al. 1999) and WindowDiff (Pevzner and Hearst 2002), half a segment apart."""
+    window = max(round(n / (2 * (len(truth) + 1))), 1)
+    labels = [np.searchsorted(cuts, np.arange(n), side="right") for cuts in (truth, found)]
+    between = [part[window:] - part[:-window] for part in labels]
+    return np.mean((between[0] == 0) != (between[1] == 0)), np.mean(between[0] != between[1])
+
+
+def read_documents(folder, count):
+    """Documents as lists of segments, which are lists of sentences."""
+    paths = sorted(folder.glob("*.ref"))[:count]
+    parts = [re.split(r"^=+$", path.read_text(encoding="latin1"), flags=re.MULTILINE) for path in paths]
+    return [[part.strip().split("\n") for part in document if part.strip()] for document in parts]
+
+
+def document_methods():
+    """Methods by name, each a function of points and the true number of segments; and whether it is given that."""
+    known = {
+        "embedding, squared error": lambda k: ours("squared_error", n_segments=k),
+        "ruptures Dynp, CostL2": lambda k: theirs("linear", n_bkps=k - 1),
+        "ruptures Dynp, CostCosine": lambda k: theirs("cosine", n_bkps=k - 1),
+        "ruptures Dynp, CostRbf": lambda k: theirs("rbf", n_bkps=k - 1),
+    }
+    found = {"embedding, squared error, shuffled": [ours("squared_error")]}
+    for cost in ("cosine", "rbf"):
+        variants = [theirs(cost, pen=pen) for pen in np.round(np.geomspace(0.1, 4, 12), 2)]
+        found[f"ruptures Pelt, Cost{cost.title()}, best penalty of 12"] = variants
+    return known, found
+
+
+def measure_documents(documents, points, choose):
+    """Mean errors and numbers of segments over the documents of each folder."""
+    results = []
+    for name, some in documents.items():
+        rows = []
+        for document, z in zip(some, points[name], strict=True):
+            truth = np.cumsum([len(part) for part in document])[:-1]
+            found = choose(len(document))(z)
+            rows.append((*differences(truth, found, len(z)), len(found) + 1))
+        results.append(np.mean(rows, axis=0))
+    return np.array(results)
+
+
+def documents_section(data, count):
+    """The tables of documents."""
+    documents = {name: read_documents(data / "choi" / "2" / name, count) for name in FOLDERS}
+    sentences = [line for some in documents.values() for document in some for part in document for line in part]
+    embedding = make_text_embedding().fit(sentences)
+    points = {
+        name: [embedding.transform([line for part in document for line in part]) for document in some]
+        for name, some in documents.items()
+    }
+    known, found = document_methods()
+    tables = {"Number of segments known": {}, "Number of segments found": {}}
+    for name, choose in known.items():
+        print(f"{name} ...", flush=True)
+        tables["Number of segments known"][name] = measure_documents(documents, points, choose)
+    for name, variants in found.items():
+        print(f"{name} ...", flush=True)
+        measured = [measure_documents(documents, points, lambda k, find=find: find) for find in variants]
+        tables["Number of segments found"][name] = min(measured, key=lambda m: m[:, 0].mean())
+    text = (
+        f"{HEADING}\n\nThe first {count} documents by name of each folder of Choi's collection (2000, second "
+        "experiment): ten segments of so many sentences from different texts. Sentences are points of "
+        "`make_text_embedding` with GloVe 6B 50d, fitted to all of them together. Errors P_k / WindowDiff, lower is "
+        "better, and in brackets the mean number of segments where it is found."
+    )
+    lines = [text]
+    for title, results in tables.items():
+        lines.append(f"{title}:\n\n{document_table(results, 'found' in title)}")
+    note = "Published: P_k of Choi (2000) on all documents of the folders."
+    return "\n\n".join([*lines, note])
+
+
+def document_table(results, numbers):
+    best = np.min([np.round(values[:, 0], 3) for values in results.values()], axis=0)
+    lines = [f"| | {' | '.join(FOLDERS)} |", "|---|" + "--:|" * len(FOLDERS)]
+    for name, values in results.items():
+        cells = []
+        for (p_k, window, number), top in zip(values, best, strict=True):
+            mark = "**" if round(p_k, 3) == top else ""
+            cells.append(f"{mark}{p_k:.3f}{mark} / {window:.3f}" + (f" ({number:.1f})" if numbers else ""))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    if numbers:
+        lines += [f"| {name}, published | {' | '.join(f'{v:.2f}' for v in row)} |" for name, row in PUBLISHED.items()]
+    return "\n".join(lines)
+
+
+def speed_table(n, d, segments):
+    """Processor time to cut one sequence, the shorter of two runs."""
+    rng = np.random.default_rng(0)
+    edges = [0, *np.sort(rng.choice(np.arange(20, n - 20), segments - 1, replace=False)), n]
+    X = np.concatenate(
+        [rng.normal(size=d) + np.exp(0.3 * rng.normal(size=d)) * rng.normal(size=(size, d)) for size in np.diff(edges)]
+    )
+    import ruptures
+
+    def pelt(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            algorithm = ruptures.Pelt(model="normal", min_size=2).fit(X)  # every fifth row, as it is by default
+            return np.array(algorithm.predict(pen=(d + d * (d + 1) / 2) * np.log(n))[:-1])
+
+    methods = {
+        "`diag`, BIC": ours(max_segments=n),
+        "`spherical`, BIC": ours("spherical", max_segments=n),
+        "`vmf`, BIC": ours("vmf", max_segments=n),
+        "`full`, BIC": ours("full", max_segments=n),
+        f"`diag`, `n_segments={segments}`": ours(n_segments=segments),
+        "`squared_error`, shuffled": ours("squared_error", max_segments=2 * segments),
+        "ruptures Pelt, CostNormal, every fifth row only": pelt,
+    }
+    lines = [f"| {n:,} rows, {d} features, {segments} segments | seconds | segments found |", "|---|--:|--:|"]
+    for name, find in methods.items():
+        print(f"{name} ...", flush=True)
+        seconds = []
+        for _ in range(2):
+            start = time.process_time()
+            found = find(X)
+            seconds.append(time.process_time() - start)
+        lines.append(f"| {name} | {min(seconds):.2f} | {len(found) + 1} |")
+    return "\n".join(lines)
+
+
+def previous_documents(path):
+    """The section of documents of an earlier page."""
+    text = path.read_text(encoding="utf8") if path.exists() else ""
+    found = re.search(rf"{HEADING}\n.*?(?=\n\n## )", text, flags=re.DOTALL)
+    return [found.group()] if found else []
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with choi/2")
+    parser.add_argument("--to", type=Path, default=Path("doc/segments"), help="path of the .md file, without suffix")
+    parser.add_argument("--quick", action="store_true", help="few and short sequences")
+    options = parser.parse_args(arguments)
+    path = options.to.with_suffix(".md")
+    kinds, seeds, count = (KINDS[:1], 1, 2) if options.quick else (KINDS, SEEDS, 20)
+    found, known = planted_methods()
+    parts = [
+        "# Segments",
+        "`ModelComparisonSegmenter` beside [ruptures](https://centre-borelli.github.io/ruptures-docs/), whose searches "
+        "are exact as well. PELT of ruptures needs a penalty; it is given the best of several on the same data, which "
+        "a user does not know.",
+        f"## Planted segments\n\n{seeds} sequences of {SEGMENTS} segments of 25 to 60 rows and {FEATURES} features, "
+        "which differ in the means of features, their variances, both, or in their correlations. Share of boundaries "
+        "found within two rows, and in brackets the mean error of the number of segments.",
+        planted_table(found, kinds, seeds, numbers=True),
+        "Number of segments known:\n\n" + planted_table(known, kinds, seeds, numbers=False),
+    ]
+    parts += [documents_section(options.data, count)] if options.data else previous_documents(path)
+    size = (600, 3, 4) if options.quick else (10_000, 12, 40)
+    parts.append(f"## Speed\n\nProcessor time, the shorter of two runs.\n\n{speed_table(*size)}")
+    text = "\n\n".join([*parts, "Written by `make bench-segments`."]) + "\n"
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
