@@ -5,19 +5,20 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, configuration, given, settings
+from hypothesis import HealthCheck, configuration, given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from test_files import FORMATS, gzipped, zipped
+from test_storage import as_bytes, content, forge
 
-from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, ModelComparisonSimilarity, SIF, load_word_vectors
+from sklearn_mcsg import SIF, EmbeddingVectorizer, GroupNeighbors, ModelComparisonSimilarity, load_word_vectors
 from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
 from sklearn_mcsg.text.tables import open_table
-from test_files import FORMATS, gzipped, zipped
-from test_storage import as_bytes, content, forge, index_of
 
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
 N_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))  # files per reader
@@ -79,7 +80,11 @@ CORPORA = {
     "txt": [b"one text\nanother text\n\nA third, longer one.\r\n", "日本 text\n".encode()],
     "csv": [b'id,text\n1,"one, text"\n2,two\n', b'text\n"a ""quoted""\ntext"\n', b"a text of one column\nb\n"],
     "tsv": [b"id\ttext\n1\tone text\n2\ttwo\n"],
-    "jsonl": [b'{"text": "one", "id": 1}\n{"text": "two", "id": null}\n', b'"one"\n"two"\n'],
+    "jsonl": [
+        rb'{"text": "\u0000 \ud800 a"}',
+        b'{"text": "one", "id": 1}\n{"text": "two", "id": null}\n',
+        b'"one"\n"two"\n',
+    ],
 }
 
 
@@ -204,7 +209,10 @@ def test_static_models(tmp_path, name):
 def indexes():
     rng = np.random.default_rng(0)
     groups = [rng.normal(size=(3, 4)) for _ in range(6)]
-    yield GroupNeighbors(n_neighbors=2).fit(groups)
+    index = GroupNeighbors(n_neighbors=2).fit(groups)
+    with pytest.warns(UserWarning, match="p-values will be rough"):
+        index.comparer().calibrate(random_state=0)
+    yield index
     yield GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance"), n_neighbors=2).fit(groups)
     yield GroupNeighbors(ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)).fit(groups)
     yield GroupNeighbors(SIF(1), n_neighbors=1).fit(groups)
@@ -236,13 +244,18 @@ def put(tree, path, value):
 
 def used(path):
     index = GroupNeighbors.load(path)
+    similarity, X = index.comparer(), [np.eye(4), np.ones((1, 4))]
     try:
-        distances, _ = index.kneighbors(n_neighbors=1)
+        for queries in (None, X):
+            distances, _ = index.kneighbors(queries, n_neighbors=1)
+            assert np.isfinite(distances).all()
+        with suppress(NotFittedError):
+            assert np.isfinite(similarity.p_value(X, X)).all()
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    assert np.isfinite(distances).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")
 @pytest.mark.parametrize("i", range(4))
 def test_indexes(tmp_path, i):
     valid, path = tmp_path / "valid", tmp_path / "index"
