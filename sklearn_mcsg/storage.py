@@ -122,7 +122,8 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     except UnregisteredError as error:
         raise ValueError(f"{path} {error}") from error
     except _ERRORS as error:
-        raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
+        why = str(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__}, {error}"
+        raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator

@@ -76,6 +76,25 @@ def other_arrays(path):
     change(path, arrays=arrays)
 
 
+def header(text, version=1):
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 * version, "little") + text
+
+
+def put(value, *names):
+    """Replace a part of the index, named from its outermost object on."""
+
+    def damage(path):
+        tree = content(path)["object"]
+        inner = tree
+        for name in names[:-1]:
+            inner = inner[name]
+        inner[names[-1]] = value
+        change(path, object=tree)
+
+    return damage
+
+
+SIMILARITY = ("state", "similarity_")
 DAMAGE = {
     "truncated array": (lambda p: file_of(p, 1).write_bytes(file_of(p, 1).read_bytes()[:-8]), "damaged.*-1.npy has"),
     "changed byte": (
@@ -97,6 +116,20 @@ DAMAGE = {
         "damaged.*is too short or too long",
     ),
     "negative header": (lambda p: forge(p, 1, claiming((-1, 2)), shape=[-1, 2]), "damaged and was not opened"),
+    "header of Python 2": (
+        lambda p: forge(p, 1, header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (8L, 2L)}")),
+        "damaged.*the header of an array cannot be read",
+    ),
+    "long header": (lambda p: forge(p, 1, header(b" " * 20_000, version=2)), "damaged.*a header of 20000 bytes"),
+    "version 3 of arrays": (lambda p: forge(p, 1, header(b"{}", version=3)), r"damaged.*version \(3, 0\)"),
+    "output": (put(None, *SIMILARITY, "parts", "output"), "damaged.*The 'output' parameter"),
+    "precision": (put("float16", *SIMILARITY, "state", "dtype"), "damaged.*results cannot be in float16"),
+    "random pairs": (put(3, *SIMILARITY, "state", "null"), "damaged and was not opened: AttributeError, 'int' object"),
+    "width": (put(-1, *SIMILARITY, "state", "n_features_in_"), "damaged.*n_features_in_ must be a positive integer"),
+    "names of features": (
+        put({"list": ["a"]}, *SIMILARITY, "state", "feature_names_in_"),
+        "damaged.*feature_names_in_ must hold 2 names",
+    ),
     "not an array": (lambda p: forge(p, 1, b"junk" * 9), "damaged and was not opened"),
     "arrays of another index": (other_arrays, "damaged and was not opened"),
     "path of an array": (lambda p: change(p, arrays=[{"file": "../x.npy"}]), "is not the name of an array"),
@@ -128,6 +161,22 @@ def test_damaged_folders_are_refused(saved, damage, message, mmap_mode):
     damage(saved)
     with pytest.raises(ValueError, match=message):
         GroupNeighbors.load(saved, mmap_mode=mmap_mode)
+
+
+@pytest.mark.parametrize(("part", "value"), [("size", 0), ("distance", 0), ("output", "x"), ("power", 0)])
+def test_damaged_random_pairs_are_refused(tmp_path, part, value):
+    index = index_of(60)
+    index.comparer().calibrate(random_state=0)
+    index.save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).comparer().n_random_pairs == 1770
+    if part in ("size", "distance"):
+        k = content(tmp_path)["object"]["state"]["similarity_"]["state"]["null"]["parts"][part]["array"]
+        array = np.load(file_of(tmp_path, k))[::-1][:-1]
+        forge(tmp_path, k, as_bytes(array), shape=array.shape)
+    else:
+        put(value, *SIMILARITY, "state", "null", "parts", part)(tmp_path)
+    with pytest.raises(ValueError, match="damaged.*the random pairs do not fit together"):
+        GroupNeighbors.load(tmp_path)
 
 
 def test_saving_touches_nothing_else(saved, tmp_path):
@@ -186,17 +235,22 @@ def test_an_index_that_is_open_can_be_replaced(saved):
 
 
 def save_until_killed(path, event_number):
-    """Save in this process, and kill it at a call of the file system."""
-    index, count = index_of(5), 0
+    """Save in this process, and kill it at a call of the file system; a file is half written before it is flushed."""
+    index, count, fsync = index_of(5), 0, os.fsync
 
-    def audit(event, arguments):
+    def killed(before=lambda: None):
         nonlocal count
-        if event == "open" or event.startswith("os."):
-            count += 1
-            if count == event_number:
-                os.kill(os.getpid(), signal.SIGKILL)
+        count += 1
+        if count == event_number:
+            before()
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(audit)
+    def flush(descriptor):
+        killed(lambda: os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2))
+        fsync(descriptor)
+
+    os.fsync = flush
+    sys.addaudithook(lambda event, _: killed() if event == "open" or event.startswith("os.") else None)
     index.save(path)
 
 

@@ -185,11 +185,23 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
         except ValueError as error:
             why = getattr(error, "msg", "a number of too many digits")
             raise ValueError(f"{_place(path, line)}: not JSON ({why}).") from error
+        if "\\ud" in text.lower() and not _is_unicode(value):
+            raise ValueError(
+                f"{_place(path, line)}: one half of a surrogate pair (\\ud800 to \\udfff) is no character."
+            )
         fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
             value = value[chosen]
         yield line, _checked(value, _place(path, line)), fields if table.keep_columns else {}
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_parquet(table: _Table) -> Iterator[_Row]:

@@ -251,8 +251,10 @@ class _Reader:
         """The first line at least, without a byte order mark."""
         head = b""
         try:
-            while b"\n" not in head and len(head) < _LONGEST and (more := next(chunks, b"")):
-                head += more
+            for chunk in chunks:
+                head += chunk
+                if b"\n" in head or len(head) >= _LONGEST:
+                    break
         except _BROKEN as error:
             why = f" ({error})" if str(error) else ""
             raise ValueError(
