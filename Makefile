@@ -3,17 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
 
-.PHONY: demo test test-oldest chromium lint bench bench-scale bench-segments paper doc dist clean
+.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
-	$(BIN)/mcsg cluster $(TEXTS) --report demo/report.html
-	@echo
-	$(BIN)/mcsg search $(TEXTS) "sick puppy" "storm near the coast" "saving money for a pension" -k 3
-	@echo
-	$(BIN)/mcsg compare "A cat slept on the sofa." "The kitten naps in an armchair."
-	@echo
+	$(call demonstrate,$(BIN)/mcsg,$(TEXTS),demo/report.html)
 	@echo "Open demo/report.html in a browser."
+
+define demonstrate
+	$(1) cluster $(2) --report $(3)
+	@echo
+	$(1) search $(2) "sick puppy" "storm near the coast" "saving money for a pension" -k 3
+	@echo
+	$(1) compare "A cat slept on the sofa." "The kitten naps in an armchair."
+	@echo
+endef
 
 # The built wheel is tested, in an environment of its own, away from the sources. Tests run on all cores, one process
 # each: more threads inside them would only wait for each other.
@@ -45,6 +49,13 @@ lint: .venv/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The workflows, and the layout of the project. Neither needs a network.
+review: .venv/review
+	$(BIN)/zizmor --offline --pedantic .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/sp-repo-review .
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 
@@ -64,6 +75,12 @@ paper: .venv/bench
 	$(BIN)/python benchmarks/search.py --data $(DATA)
 	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
 
+# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says; tslearn and aeon are its peers
+frames: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
+	$(BIN)/python -m pip install --quiet tslearn aeon
+	$(BIN)/python benchmarks/frames.py --data $(DATA)
+
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
 	@echo "Open doc/_build/html/index.html"
@@ -71,6 +88,26 @@ doc: .venv/doc
 dist: .venv/dist
 	rm -rf dist
 	$(BIN)/python -m build
+
+# The archives as users will install them: first without extras, then with word vectors for the demo.
+release-check: dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python .ci/check_release.py dist
+	$(call try-archive,.test/wheel,dist/*.whl)
+	$(call try-archive,.test/sdist,dist/*.tar.gz)
+	@echo "Ready to be released: $$(ls dist)"
+
+define try-archive
+	rm -rf $(1) && $(PYTHON) -m venv $(1)/venv && mkdir $(1)/away
+	$(1)/venv/bin/python -m pip install --quiet --upgrade pip
+	$(1)/venv/bin/python -m pip install --quiet $(2)
+	$(1)/venv/bin/python -m pip check
+	cd $(1)/away && ../venv/bin/python -I -c "from sklearn_mcsg import *; print(model_comparison_similarity([[[0, 1], [1, 0]], [[2, 2]]]))"
+	$(1)/venv/bin/python -m pip install --quiet "$$(echo $(2))[text]"
+	cp $(1)/venv/lib/python*/site-packages/$(TEXTS) $(1)/away
+	$(call demonstrate,cd $(1)/away && ../venv/bin/python -I -m sklearn_mcsg,$(notdir $(TEXTS)),report.html)
+	test -s $(1)/away/report.html
+endef
 
 clean:
 	rm -rf .venv .test build demo dist doc/_build doc/auto_examples doc/generated doc/sg_execution_times.rst *.egg-info
@@ -93,9 +130,9 @@ clean:
 	@touch $@
 
 .venv/lint: .venv/core
-	$(BIN)/python -m pip install --quiet ruff mypy
+	$(BIN)/python -m pip install --quiet --group lint
 	@touch $@
 
-.venv/dist: .venv/pip
-	$(BIN)/python -m pip install --quiet build
+.venv/dist .venv/review: .venv/%: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --group $*
 	@touch $@

@@ -14,6 +14,7 @@ from sphinx.util import logging
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_mcsg
+from sklearn_mcsg.datasets import load_short_texts
 
 project = "sklearn_mcsg"
 author = "The sklearn_mcsg developers"
@@ -35,7 +36,7 @@ default_role = "autolink"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 _EXAMPLES = """
-    text_clusters numeric_groups segments semantic_search explain embedding map thresholds classify weights
+    text_clusters numeric_groups segments semantic_search explain embedding map thresholds unknown_machines weights
     choose_likelihood images_as_groups image_tiles vector_database grid_search_pairs tic_against_aic dask
 """
 sphinx_gallery_conf = {
@@ -128,6 +129,18 @@ def write_font(app):
     (folder / "math.css").write_text(sheet, encoding="utf8")
 
 
+def write_live_report(app):
+    """Make the report that the home page shows, of the texts that come with the package."""
+    if app.builder.format != "html":
+        return
+    texts = load_short_texts()
+    columns = {"topic": [texts.target_names[topic] for topic in texts.target]}
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = sklearn_mcsg.cluster_report(texts.data, columns=columns, title="360 short texts")
+    sklearn_mcsg.write_report(folder / "report.html", page)
+
+
 def check_reference(app):
     """Warn of public names that the reference lacks."""
     listed = re.findall(r"^(?:   |\.\. data:: )(\w+)$", (Path(app.srcdir) / "api.rst").read_text(encoding="utf8"), re.M)
@@ -140,4 +153,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (inline_math, None), (displayed_math, None))
     app.connect("builder-inited", check_reference)
     app.connect("builder-inited", write_font)
+    app.connect("builder-inited", write_live_report)
     return {"parallel_read_safe": True}

@@ -2,6 +2,7 @@ from . import (
     base,
     baselines,
     calibration,
+    classification,
     cli,
     clustering,
     communities,
@@ -28,6 +29,7 @@ from ._validation import validate_groups
 from ._version import __version__
 from .base import GroupSimilarity
 from .baselines import SIF, MeanVector, WordMoversDistance
+from .classification import ModelComparisonClassifier
 from .clustering import ModelComparisonClustering, choose_n_clusters
 from .communities import GroupClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
@@ -52,7 +54,7 @@ from .pair_explanation import PairExplanation
 from .pairs import PairSimilarity, spearman_interval
 from .partitions import PartitionedNeighbors
 from .priors import NormalGamma, NormalWishart
-from .report import cluster_report
+from .report import cluster_report, write_report
 from .segmentation import ModelComparisonSegmenter
 from .similarity import ModelComparisonSimilarity, model_comparison_similarity
 from .text import (
@@ -94,6 +96,7 @@ __all__ = [
     "Groups",
     "Likelihood",
     "MeanVector",
+    "ModelComparisonClassifier",
     "ModelComparisonClustering",
     "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
@@ -115,6 +118,7 @@ __all__ = [
     "calibrate_texts",
     "calibration",
     "choose_n_clusters",
+    "classification",
     "cli",
     "cluster_report",
     "cluster_texts",
@@ -148,4 +152,5 @@ __all__ = [
     "text",
     "update_index",
     "validate_groups",
+    "write_report",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from sklearn_mcsg._checks import check_positive_integer
@@ -21,7 +22,7 @@ from sklearn_mcsg.likelihoods import Statistics
 class GroupsEstimator(BaseEstimator):
     """An estimator whose samples are groups, with their validation."""
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         if tags.transformer_tags is not None:

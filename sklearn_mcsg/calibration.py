@@ -200,23 +200,6 @@ class CalibrationMixin:
         """Number of random pairs that a pair is compared with, once calibrated."""
         return self._calibrated().window
 
-    def p_value_of_fitted(self: Any, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """P-values of pairs of fitted groups whose distances are known.
-
-        Parameters
-        ----------
-        left, right : ndarrays of int of shape (n_pairs,)
-            Indices of the groups of each pair.
-        distances : ndarray of shape (n_pairs,)
-            Their distances.
-
-        Returns
-        -------
-        p : ndarray of shape (n_pairs,)
-        """
-        size = self._fitted_sizes()
-        return self._calibrated().p_value(pair_size(size[left], size[right]), distances)
-
     def similar(self: Any, X: GroupsLike, Y: GroupsLike, *, level: float = 0.01) -> np.ndarray:
         """Whether the p-value of each pair is at most `level`, row by row.
 

@@ -97,25 +97,6 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
             self.embedding_ = previous
             raise
 
-    def vector_contributions(self, groups: Groups, fitted: np.ndarray) -> list[np.ndarray]:
-        """How much each vector contributes to the cosines of some fitted groups with each other.
-
-        Parameters
-        ----------
-        groups : Groups
-            The groups, with their vectors.
-        fitted : ndarray of int
-            Their indices among the fitted groups.
-
-        Returns
-        -------
-        contributions : list of ndarrays of shape (n_groups, n_vectors)
-            One array per group, with one row per group it is compared with, which sums to the cosine.
-        """
-        others = self._fitted.summaries[fitted].astype(np.float64)
-        parts = (self.embedding_.parts(groups[i : i + 1]) for i in range(len(groups)))
-        return [others @ (part / (np.linalg.norm(part.sum(axis=0)) or 1)).T for part in parts]
-
     def start(self, output: str | None = None) -> Any:
         """The fitted embedding."""
         check_is_fitted(self, "embedding_")

@@ -8,7 +8,7 @@ each vector's change in log density from its own group's model to the shared mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -26,14 +24,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = [
-    "Explanation",
-    "contributions",
-    "explain_boundary",
-    "explain_groups",
-    "explain_texts",
-    "relative_contributions",
-]
+__all__ = ["Explanation", "explain_boundary", "explain_groups", "explain_texts"]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
@@ -317,87 +308,6 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
             raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
     groups = pipeline[:-1].transform([a, b])
     return pipeline[-1].explain(groups[[0]], groups[[1]])
-
-
-def contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> Iterator[np.ndarray]:
-    """Contribution of each vector to the similarity of its group with every group.
-
-    Parameters
-    ----------
-    learnt : Learnt
-        State of the similarity, from `ModelComparisonSimilarity.learnt`.
-    groups : Groups
-        The groups.
-    prepared : Prepared, default=None
-        The same groups, if they have been prepared already.
-
-    Yields
-    ------
-    contributions : ndarray of shape (n_groups, n_vectors)
-        For each group in turn: the contributions of its vectors, with one row per group it is compared with. They
-        equal `Explanation.vectors` of the pair.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import ModelComparisonSimilarity, validate_groups
-    >>> from sklearn_mcsg.explanation import contributions
-    >>> X = validate_groups([[[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]])
-    >>> first, second = contributions(ModelComparisonSimilarity().learnt(), X)
-    >>> first.round(2)
-    array([[ 0.  ,  0.  ,  0.  ,  0.  ],
-           [-1.53, -1.36, -0.95,  1.7 ]])
-    """
-    comparison = learnt.comparison
-    groups = comparison.counted(groups)
-    prepared = learnt.prepare(groups, _SIMILARITY) if prepared is None else prepared
-    likelihood, own = comparison.likelihood, prepared.statistics
-    for i in range(len(groups)):
-        group = groups[i : i + 1]
-        if not comparison.criterion.is_penalized_likelihood:
-            whole = comparison.all_pairs(prepared[i : i + 1], prepared, _SIMILARITY)
-            yield (whole - _similarity_without_each(comparison, group, prepared)).T
-            continue
-        parts = []
-        for others in gen_batches(len(groups), count_within(32 * (1 + group.n_rows) * groups.n_features)):
-            with np.errstate(all="ignore"):
-                shared = likelihood.pool(own[np.full(others.stop - others.start, i)], own[others])
-                gain = _gains(likelihood, shared, own[i : i + 1], group.rows(), group.row_weights)
-            parts.append(gain.sum(axis=2) if gain.ndim == 3 else gain)
-        yield np.concatenate(parts)
-
-
-def relative_contributions(learnt: Learnt, groups: Groups, prepared: Prepared | None = None) -> list[np.ndarray]:
-    """`Explanation.relative` of all pairs of groups.
-
-    Parameters
-    ----------
-    learnt : Learnt
-        State of the similarity, from `ModelComparisonSimilarity.learnt`.
-    groups : Groups
-        The groups.
-    prepared : Prepared, default=None
-        The same groups, if they have been prepared already.
-
-    Returns
-    -------
-    contributions : list of ndarrays of shape (n_groups, n_vectors)
-        For each group, the contributions of its vectors, with one row per group it is compared with.
-    """
-    gains = list(contributions(learnt, groups, prepared))
-    weights = groups.split(groups.row_weights)
-    total = np.array([gain.sum(axis=1) for gain in gains])
-    weight = np.array([w.sum() for w in weights])
-    weight = weight[:, None] + weight
-    average = (total + total.T) / np.where(weight > 0, weight, 1)
-    largest = largest_of_pairs(gains)
-    apart = (gain - np.outer(average[i], weights[i]) for i, gain in enumerate(gains))
-    return [np.where(np.abs(v) > NO_DIFFERENCE * largest[i][:, None], v, 0) for i, v in enumerate(apart)]
-
-
-def largest_of_pairs(values: list[np.ndarray]) -> np.ndarray:
-    """The largest absolute contribution in each pair of groups, on either side."""
-    one_way = np.array([np.abs(value).max(axis=1, initial=0) for value in values])
-    return np.maximum(one_way, one_way.T)
 
 
 # The parts of a similarity ------------------------------------------------------------------------------------------

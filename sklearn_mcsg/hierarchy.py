@@ -116,9 +116,9 @@ class ClusterTree:
 
     @property
     def best_number(self) -> int:
-        """The number with the lowest BIC: at least 2 clusters, of 10 points or more on average."""
-        most = min(self.n_leaves, max(2, len(self.leaf_of) // _POINTS_PER_CLUSTER))
-        return 1 if most == 1 else 2 + int(np.argmin(self.bic[1:most]))
+        """The number with the lowest BIC, of clusters with 10 points or more on average; 1 if no division lowers it."""
+        most = min(self.n_leaves, max(1, len(self.leaf_of) // _POINTS_PER_CLUSTER))
+        return 1 + int(np.argmin(self.bic[:most]))
 
     def cut(self, n_clusters: int) -> np.ndarray:
         """Cut the tree.
@@ -133,16 +133,31 @@ class ClusterTree:
         labels : ndarray of shape (n_points,)
             The largest cluster is 0. Of equally large clusters, the one with the first leaf comes first.
         """
+        nodes = self.nodes(n_clusters)
+        rank = np.empty(2 * self.n_leaves, np.intp)
+        rank[nodes] = np.arange(n_clusters)
+        return rank[tops_after(self.children, self.n_leaves - n_clusters)][self.leaf_of]
+
+    def nodes(self, n_clusters: int) -> np.ndarray:
+        """The nodes of the clusters of a cut.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, from 1 to `n_leaves`.
+
+        Returns
+        -------
+        nodes : ndarray of shape (`n_clusters`,)
+            In the order of the labels that `cut` returns.
+        """
         if not 1 <= n_clusters <= self.n_leaves:
-            raise ValueError(
-                f"n_clusters must be between 1 and {self.n_leaves}, the number of leaves, got {n_clusters}."
-            )
+            most = f"{self.n_leaves}, the number of leaves"
+            raise ValueError(f"n_clusters must be between 1 and {most}, got {n_clusters}.")
         top = tops_after(self.children, self.n_leaves - n_clusters)
         sizes = np.bincount(top[self.leaf_of], minlength=2 * self.n_leaves)
         nodes, leaves = np.unique(top, return_index=True)
-        rank = np.empty(2 * self.n_leaves, np.intp)
-        rank[nodes[np.lexsort([leaves, -sizes[nodes]])]] = np.arange(len(nodes))
-        return rank[top][self.leaf_of]
+        return nodes[np.lexsort([leaves, -sizes[nodes]])]
 
 
 def _check_partition(points: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:

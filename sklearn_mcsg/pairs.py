@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import bootstrap, rankdata, spearmanr
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from sklearn_mcsg._checks import check_share
@@ -64,7 +64,7 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     def __init__(self, estimator: BaseEstimator):
         self.estimator = estimator
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False

@@ -139,8 +139,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
     array([30, 50])
     >>> segmenter.segments_.mean.round(1)[:, 0]
     array([-0.1,  1.6,  2. ])
-    >>> ModelComparisonSegmenter(n_segments=2).fit_predict(X)[[0, 49, 50]]
-    array([0, 0, 1])
+    >>> ModelComparisonSegmenter(n_segments=3).fit_predict(X)[[0, 30, 50]]
+    array([0, 1, 2])
     """
 
     _parameter_constraints: ClassVar[dict] = {

@@ -25,7 +25,7 @@ from sklearn_mcsg.engine.coordinates import Coordinates
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.explanation import Explanation, explain_groups, relative_contributions
+from sklearn_mcsg.explanation import Explanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 
@@ -343,25 +343,6 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
           (compared with the average vector)
         """
         return explain_groups(*self._read_two(a, b), labels)
-
-    def vector_contributions(self, groups: Groups, fitted: np.ndarray) -> list[np.ndarray]:
-        """How much each vector speaks for one shared model, in all pairs of some fitted groups.
-
-        Parameters
-        ----------
-        groups : Groups
-            The groups, with their vectors.
-        fitted : ndarray of int
-            Their indices among the fitted groups.
-
-        Returns
-        -------
-        contributions : list of ndarrays of shape (n_groups, n_vectors)
-            `Explanation.relative` of each pair: one array per group, with one row per group it is compared with.
-        """
-        learnt = self.learnt()
-        prepared = learnt.fitted(_SIMILARITY if learnt.output.is_kernel else learnt.output)
-        return relative_contributions(learnt, groups, prepared[fitted])
 
     def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[Learnt, Groups, Groups]:
         """The learnt state and two validated single groups."""

@@ -63,7 +63,7 @@ def register(cls: type) -> type:
     """
     known = _REGISTERED.get(cls.__name__)
     reserved = known is not None and known.__module__.split(".")[0] in ("sklearn", "sklearn_mcsg")
-    if not reserved or cls.__module__ == known.__module__:  # type: ignore[union-attr]
+    if not reserved or cls.__module__ == known.__module__:
         _REGISTERED[cls.__name__] = cls
     return cls
 

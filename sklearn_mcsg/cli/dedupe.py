@@ -6,8 +6,9 @@ import argparse
 from typing import Any
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, quiet_about_empty_texts, tell, tell_if_few
+from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, tell, tell_if_few
 from sklearn_mcsg.text import find_duplicate_texts
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 
 def run(options: argparse.Namespace) -> None:

@@ -13,11 +13,12 @@ from sklearn.pipeline import make_pipeline as make_steps
 from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance, import_pot
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.corpus import Pairs, read_pairs
-from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_known, quiet_about_empty_texts, tell
+from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_known, tell
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
 from sklearn_mcsg.text import EmbeddingVectorizer
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weighting of words
     "mean": (MeanVector(), None),

@@ -16,11 +16,11 @@ from sklearn_mcsg.cli.shared import (
     make_pipeline,
     only_with_words,
     open_corpus,
-    quiet_about_empty_texts,
     tell,
 )
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import TextSearch, update_index
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 _DEFAULT_WORDS = "z-score"
 _N_PAIRS = 4  # pairs of words that say why a text was found

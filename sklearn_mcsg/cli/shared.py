@@ -14,8 +14,8 @@ from sklearn_mcsg.cli.corpus import Corpus, read_corpus
 from sklearn_mcsg.cli.terminal import escaped
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text import EmbeddingVectorizer, make_text_embedding, make_text_similarity
-from sklearn_mcsg.text.search import quiet_about_empty_texts
 from sklearn_mcsg.text.spelling import share_of_unknown_words
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
 

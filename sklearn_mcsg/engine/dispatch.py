@@ -2,7 +2,8 @@
 
     "numpy"   pools every pair: any likelihood, no compiled code
     "numba"   uses the likelihood's own `Unions`, if it has one that supports the statistics
-    "auto"    "numba" if there is enough work to justify loading compiled code, or less work once it is loaded
+    "auto"    "numba" if there is enough work to justify loading compiled code, or less work once it is loaded;
+              "numpy", with a warning, if numba cannot be imported
 
 To add a backend, add an engine here: a name, a check whether it is usable, and a `Fit` with the same arrays.
 """
@@ -10,17 +11,19 @@ To add a backend, add an engine here: a name, a check whether it is usable, and 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
-from sklearn_mcsg.likelihoods.base import fit_pairs, pooled_nbytes
+from sklearn_mcsg.likelihoods.base import fit_pairs, kernels, pooled_nbytes
 
 ENGINES = ("auto", "numpy", "numba")
 _KERNELS = "sklearn_mcsg.likelihoods.kernels"
@@ -91,17 +94,35 @@ def choose_fitter(
     work = len(left) * len(right) * pooled_nbytes(left, right)
     if _engine.get() == "auto":
         dtype = dtype if work >= _LOAD_FROM else np.float64
-    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled))
+    usable = usable and prefers_compiled(work, _are_loaded(unions.compiled), bool(unions.compiled))
     return PairFitter(likelihood, usable, np.dtype(dtype))
 
 
-def prefers_compiled(nbytes: float, is_loaded: bool) -> bool:
+def prefers_compiled(nbytes: float, is_loaded: bool, needs_numba: bool = True) -> bool:
     """Whether the active engine uses compiled code where NumPy would go through this number of bytes."""
     engine = _engine.get()
-    return engine == "numba" or (engine == "auto" and nbytes >= (_USE_FROM if is_loaded else _LOAD_FROM))
+    if engine != "auto":
+        return engine == "numba"
+    return nbytes >= (_USE_FROM if is_loaded else _LOAD_FROM) and (not needs_numba or _can_be_loaded())
 
 
 def _are_loaded(names: tuple[str, ...]) -> bool:
     """Whether kernels are loaded; another thread may be loading them at this moment."""
     are_loaded = getattr(sys.modules.get(_KERNELS), "are_loaded", None)
     return bool(names) and are_loaded is not None and are_loaded(names)
+
+
+@cache
+def _can_be_loaded() -> bool:
+    """Whether numba can be imported; loads the kernels, or warns once in a process."""
+    try:
+        kernels()
+    except (ImportError, OSError) as error:  # not installed, not made for this NumPy, or LLVM does not load
+        warnings.warn(
+            f"numba cannot be imported ({error}). Groups are compared with NumPy: results agree to rounding, but large "
+            "matrices take ten times as long or more. Install a version of numba that supports your Python and NumPy.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return False
+    return True

@@ -67,9 +67,10 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
 
     A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
     `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
-    `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`. The class attribute
-    `unions` may name a subclass of `Unions`, which computes all pairs faster, and `segments` a subclass of `Segments`,
-    which does so for the segments of a sequence.
+    `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`, `unpool` the removal of
+    groups from the classes of a `ModelComparisonClassifier`. The class attribute `unions` may name a subclass of
+    `Unions`, which computes all pairs faster, and `segments` a subclass of `Segments`, which does so for the segments
+    of a sequence.
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
     defines them before loading an index.
@@ -112,6 +113,10 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     @abstractmethod
     def pool(self, a: S, b: S) -> S:
         """Statistics of the union of each group in `a` with the group of the same row in `b`."""
+
+    def unpool(self, a: S, b: S) -> S:
+        """Statistics of each group in `a` without the vectors of the group of the same row in `b`: undoes `pool`."""
+        raise TypeError(f"{type(self).__name__} defines no unpool, which leaving groups out of a model needs.")
 
     @abstractmethod
     def log_likelihood(self, statistics: S) -> np.ndarray:

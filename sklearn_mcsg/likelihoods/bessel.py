@@ -17,7 +17,9 @@ Its derivatives are taken term by term, so that nothing cancels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -26,6 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.special import gammaln
 
+_Function: TypeAlias = Callable[[np.ndarray, float], np.ndarray]  # of kappa and nu
 _UNIFORM_FROM = 45.0  # s from which the expansion reaches double precision
 _UNIFORM_TERMS = 14
 _SERIES_TERMS = 90
@@ -90,7 +93,7 @@ def _arc_length_spline(n_features: int, end: float) -> CubicSpline:
     return CubicSpline(position, slope * n_features * np.exp(position)).antiderivative()
 
 
-def _by_regime(kappa, nu, uniform, series):
+def _by_regime(kappa: ArrayLike, nu: float, uniform: _Function, series: _Function) -> np.ndarray:
     kappa = np.asarray(kappa, dtype=np.float64)
     small = np.hypot(nu, kappa) < _UNIFORM_FROM
     result = np.empty_like(kappa)
@@ -112,7 +115,7 @@ def _uniform_coefficients() -> np.ndarray:
     return table
 
 
-def _uniform_sums(kappa, nu):
+def _uniform_sums(kappa: np.ndarray, nu: float) -> tuple[np.ndarray, ...]:
     """The expansion's sum and its first two derivatives in s."""
     s = np.hypot(nu, kappa)
     table = _uniform_coefficients()
@@ -123,43 +126,43 @@ def _uniform_sums(kappa, nu):
     return s, value, first / s, second / s**2
 
 
-def _uniform_log(kappa, nu):
+def _uniform_log(kappa: np.ndarray, nu: float) -> np.ndarray:
     s, value, _, _ = _uniform_sums(kappa, nu)
     return nu**2 / (s + kappa) - nu * np.log(nu + s) - 0.5 * np.log(2 * np.pi * s) + np.log(value)
 
 
-def _uniform_slope(kappa, nu):
+def _uniform_slope(kappa: np.ndarray, nu: float) -> np.ndarray:
     s, value, first, _ = _uniform_sums(kappa, nu)
     return kappa * (1 / (nu + s) - 1 / (2 * s**2) + first / value / s)
 
 
-def _uniform_curvature(kappa, nu):
+def _uniform_curvature(kappa: np.ndarray, nu: float) -> np.ndarray:
     s, value, first, second = _uniform_sums(kappa, nu)
     g = first / value
     slope = second / value - g**2
     return nu / (s * (nu + s)) + (kappa - nu) * (kappa + nu) / (2 * s**4) + g * nu**2 / s**3 + slope * kappa**2 / s**2
 
 
-def _series(kappa, nu):
+def _series(kappa: np.ndarray, nu: float) -> np.ndarray:
     """sum_k (kappa^2/4)^k / (k! (nu+1)_k): I_nu(kappa) without its leading factor."""
     k = np.arange(1, _SERIES_TERMS)
     ratios = (kappa[..., None] ** 2 / 4) / (k * (nu + k))
     return 1 + np.cumprod(ratios, axis=-1).sum(-1)
 
 
-def _series_log(kappa, nu):
+def _series_log(kappa: np.ndarray, nu: float) -> np.ndarray:
     return np.log(_series(kappa, nu)) - nu * np.log(2) - gammaln(nu + 1) - kappa
 
 
-def _series_ratio(kappa, nu):
+def _series_ratio(kappa: np.ndarray, nu: float) -> np.ndarray:
     """A_d(kappa) / kappa, finite at 0."""
     return _series(kappa, nu + 1) / _series(kappa, nu) / (2 * (nu + 1))
 
 
-def _series_slope(kappa, nu):
+def _series_slope(kappa: np.ndarray, nu: float) -> np.ndarray:
     return kappa * _series_ratio(kappa, nu)
 
 
-def _series_curvature(kappa, nu):
+def _series_curvature(kappa: np.ndarray, nu: float) -> np.ndarray:
     ratio = _series_ratio(kappa, nu)
     return 1 - (kappa * ratio) ** 2 - (2 * nu + 1) * ratio

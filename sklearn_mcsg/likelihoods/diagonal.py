@@ -15,7 +15,13 @@ import numpy as np
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kernels, lazy
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.statistics import Statistics, centred_sums, corpus_mean, merge_moments
+from sklearn_mcsg.likelihoods.statistics import (
+    Statistics,
+    centred_sums,
+    corpus_mean,
+    merge_moments,
+    unmerge_moments,
+)
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
 
@@ -81,7 +87,7 @@ class DiagonalUnions(Unions[DiagonalMoments]):
     @lazy
     def _rate_sums(self) -> tuple[Any, ...]:
         """Log scatters of the unions with the prior's own pseudo-vectors."""
-        prior: Any = self.likelihood.prior  # type: ignore[attr-defined]
+        prior: Any = self.likelihood.prior
         left = prior.united(self.left.n, self.left.mean, self.left.m2)
         return _sum_over_features(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
 
@@ -161,6 +167,11 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
 
     def pool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
         n, mean, m2, *higher = merge_moments(a.moments, b.moments)
+        m3, m4 = higher or (None, None)
+        return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
+
+    def unpool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
+        n, mean, m2, *higher = unmerge_moments(a.moments, b.moments)
         m3, m4 = higher or (None, None)
         return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
 

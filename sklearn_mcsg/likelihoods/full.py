@@ -8,7 +8,7 @@ features no d x d matrix is ever built, and the precision is that of the vectors
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,17 @@ import numpy as np
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.statistics import Part, Statistics, by_blocks, corpus_mean, mean_moments, merge, padded
+from sklearn_mcsg.likelihoods.statistics import (
+    Part,
+    Statistics,
+    by_blocks,
+    corpus_mean,
+    mean_moments,
+    merge,
+    padded,
+    removed,
+    unmerge,
+)
 from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
 
 _EPS = np.finfo(np.float64).eps
@@ -46,11 +56,19 @@ class FullFactors(Statistics):
         return representable(np.where(singular > rounding, singular, 0) ** 2 + self.reg_covar), basis
 
     @property
+    def scatter(self) -> np.ndarray:
+        """Scatter matrix of each group."""
+        factors = padded(self.factors)[0]
+        return factors.swapaxes(1, 2) @ factors
+
+    @property
     def covariance(self) -> np.ndarray:
         """Covariance matrix of each group."""
-        factors = padded(self.factors)[0]
-        square = factors.swapaxes(1, 2) @ factors / self.n[:, None, None]
-        return square + self.reg_covar * np.eye(self.n_features)
+        return self.scatter / self.n[:, None, None] + self.reg_covar * np.eye(self.n_features)
+
+    def compact(self) -> FullFactors:
+        rows = np.asarray(np.linalg.qr(padded(self.factors)[0], mode="r"))
+        return replace(super().compact(), factors=(_equal_sized(rows),))
 
     @property
     def log_det(self) -> np.ndarray:
@@ -156,6 +174,14 @@ class FullGaussian(Likelihood[FullFactors]):
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
         return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
 
+    def unpool(self, a: FullFactors, b: FullFactors) -> FullFactors:
+        u = unmerge(a.n, a.mean, b.n, b.mean)
+        scatter = a.scatter - b.scatter + (u.between[:, None] * u.delta)[..., None] * u.delta[:, None]
+        values, vectors = np.linalg.eigh(np.where(u.n[:, None, None] > 0, scatter, 0))
+        rounding = 4 * _EPS * np.trace(a.scatter, axis1=1, axis2=2)[:, None]
+        rows = np.sqrt(np.where(values > rounding, values, 0))[..., None] * vectors.swapaxes(1, 2)
+        return FullFactors(u.n, u.mean, (_equal_sized(rows),), a.parts + removed(b.parts), a.reg_covar)
+
     def log_likelihood(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
 
@@ -247,6 +273,12 @@ class FullGaussian(Likelihood[FullFactors]):
         factor = Groups(np.sqrt(strength) * root, [0, len(root)])
         parts = pseudo_parts(mean, strength, root.T, statistics.parts)
         return FullFactors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
+
+
+def _equal_sized(rows: np.ndarray) -> Groups:
+    """Groups from an (n_groups, n_rows, n_features) array."""
+    n_groups, size, width = rows.shape
+    return Groups(rows.reshape(-1, width), np.arange(n_groups + 1) * size)
 
 
 def _inverse_root(matrix: np.ndarray) -> np.ndarray:

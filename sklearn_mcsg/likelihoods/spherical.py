@@ -24,7 +24,9 @@ from sklearn_mcsg.likelihoods.statistics import (
     joined,
     merge,
     products_with_means,
+    removed,
     sum_over_parts,
+    unmerge,
 )
 from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
@@ -172,6 +174,11 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         u = merge(a, b)
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
         return SphericalScatter(u.n, u.mean, scatter, joined(*a.parts, *b.parts), a.reg_covar)
+
+    def unpool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
+        u = unmerge(a.n, a.mean, b.n, b.mean)
+        scatter = u.left_of(a.scatter, a.scatter - b.scatter + u.between * np.square(u.delta).sum(axis=1))
+        return SphericalScatter(u.n, u.mean, scatter, joined(*a.parts) + removed(b.parts), a.reg_covar)
 
     def for_pairs(self, statistics: SphericalScatter) -> SphericalScatter:
         """For each vector: its deviation from the group's mean along that mean, and the square of the deviation."""

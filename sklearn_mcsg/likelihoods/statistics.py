@@ -19,6 +19,7 @@ from sklearn_mcsg.storage import register
 
 _PRODUCTS = 2**17  # products of vectors and means at a time
 _NUMBERS = 2**20  # numbers of these vectors
+_NOTHING = 1e-14  # share of a group's weight or scatter that rounding may leave when its vectors are removed
 
 
 @register
@@ -73,6 +74,16 @@ class Statistics:
         """The same statistics with the vectors that others keep of the same groups."""
         kept: dict[str, Any] = {"parts": tuple(part for source in sources for part in getattr(source, "parts", ()))}
         return replace(self, **kept) if kept["parts"] else self
+
+    def compact(self) -> Self:
+        """The same statistics, of groups pooled many times, in a form that does not grow with the number of times."""
+        parts = getattr(self, "parts", ())
+        if len(parts) < 2:
+            return self
+        rows = Groups.concatenate([part.rows for part in parts])
+        owners = np.tile(np.arange(len(self)), len(parts))
+        joined: dict[str, Any] = {"parts": (Part(rows.united(owners, len(self))),)}
+        return replace(self, **joined)
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
         """Apply a function to batches of groups, one after the other, and join the results.
@@ -153,6 +164,12 @@ class Part:
 def joined(*parts: Part) -> tuple[Part, ...]:
     """Parts of groups that are pooled; the numbers computed in advance referred to the groups' own means."""
     return tuple(replace(part, values=None, centre=None) for part in parts)
+
+
+def removed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Parts with negative weights: sums over them undo the sums over the same vectors."""
+    rows = (part.rows for part in parts)
+    return tuple(Part(Groups.from_table(r.vectors, r.offsets, r.indices, -r.row_weights)) for r in rows)
 
 
 def _take(value: Any, key: Rows) -> Any:
@@ -238,6 +255,11 @@ class Merge:
     right: np.ndarray
     between: np.ndarray  # n m / (n + m), the weight of the squared difference
 
+    def left_of(self, whole: np.ndarray, values: np.ndarray, signed: bool = False) -> np.ndarray:
+        """Sums that are left of whole ones after vectors were removed: 0 where rounding alone leaves anything."""
+        is_left = (self.n > 0).reshape(-1, *[1] * (values.ndim - 1))
+        return np.where(is_left & (signed | (values > _NOTHING * whole)), values, 0)
+
 
 def merge(a: Statistics, b: Statistics) -> Merge:
     """Pool weights and means, row by row."""
@@ -272,6 +294,22 @@ def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple
         + 4 * u.delta * (left * b[3] - right * a[3])
     )
     return u.n, u.mean, m2, m3, m4
+
+
+def unmerge(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
+    """Weights and means of one collection without another, row by row: `merge_means` with negative weights."""
+    u = merge_means(n, mean, -np.minimum(m, n), other)
+    left = u.n > _NOTHING * n
+    return replace(u, n=np.where(left, u.n, 0), mean=np.where(left[:, None], u.mean, 0))
+
+
+def unmerge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Weights, means and centred power sums of `a` without `b`, row by row: they are additive, so signs do it."""
+    u = unmerge(*a[:2], *b[:2])
+    n, mean, *sums = b
+    _, _, *sums = merge_moments(a, (-np.minimum(n, a[0]), mean, *(-power for power in sums)))
+    sums = [u.left_of(whole, power, signed=i == 1) for i, (whole, power) in enumerate(zip(a[2:], sums, strict=True))]
+    return u.n, u.mean, *sums
 
 
 def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]) -> np.ndarray:

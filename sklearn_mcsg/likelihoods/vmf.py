@@ -28,7 +28,9 @@ from sklearn_mcsg.likelihoods.statistics import (
     mean_of,
     merge,
     products_with_means,
+    removed,
     sum_over_parts,
+    unmerge,
 )
 from sklearn_mcsg.storage import register
 
@@ -219,6 +221,13 @@ class VonMisesFisher(Likelihood[Resultants]):
     def pool(self, a: Resultants, b: Resultants) -> Resultants:
         u = merge(a, b)
         return Resultants(u.n, u.mean, joined(*a.parts, *b.parts), a.reg_covar, a.concentration)
+
+    def unpool(self, a: Resultants, b: Resultants) -> Resultants:
+        u = unmerge(a.n, a.mean, b.n, b.mean)
+        longest = AxialMoments.noise(a.reg_covar, a.n_features).length
+        excess = np.maximum(np.linalg.norm(u.mean, axis=1) / longest, 1)[:, None]  # by rounding
+        parts = joined(*a.parts) + removed(b.parts)
+        return Resultants(u.n, u.mean / excess, parts, a.reg_covar, a.concentration)
 
     def for_pairs(self, statistics: Resultants) -> Resultants:
         """For each vector: the factors to unit length, and its direction's product with the group's resultant."""

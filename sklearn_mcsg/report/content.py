@@ -1,196 +1,184 @@
-"""The content of the page, as JSON and packed numbers: texts, clusters, pairs, words, the tree and the evidence."""
+"""The content of the page, as JSON and packed numbers: texts, points, the tree with the words of its nodes, columns."""
 
 from __future__ import annotations
 
-import unicodedata
-import warnings
-from base64 import b64encode
-from collections.abc import Callable
-from itertools import chain
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from math import isfinite
 from typing import Any
-from zlib import compress
 
 import numpy as np
-from scipy.spatial.distance import squareform
+from scipy import sparse
+from sklearn.utils import gen_batches
 
-from sklearn_mcsg.clustering import ModelComparisonClustering
-from sklearn_mcsg.explanation import largest_of_pairs
+from sklearn_mcsg._cosine import compare_unit_rows
+from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.report.layout import map_of
+from sklearn_mcsg.hierarchy import ClusterTree
+from sklearn_mcsg.report.packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
-from sklearn_mcsg.text.spelling import parts_of
-from sklearn_mcsg.text.tokens import APOSTROPHES, tokenize
+from sklearn_mcsg.text.terms import Terms
 
-LEVELS = 15  # levels of each colour
-_LEAVES = 60  # leaves of a tree that is not shown in full, or one per cluster if that is more
-_STEM = 0.03  # length of a leaf's branch, for a tree of height 1
-_FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
+MOST_CHARACTERS = 2000  # of a text; the rest is not shown
+_TYPICAL = 3  # texts of each cluster that are always shown
+_POINT_BYTES = 3_000_000  # of all points; more texts have fewer bytes for each number, and then fewer components
 _N_PAIRS = 20_000  # random pairs for p-values
+_FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
+_N_WORDS = 8  # of a node of the tree
+_CATEGORIES = 12  # of a column, and one for the others
+_N_OUTLIERS = 40
+_MANY_WORDS = 5  # enough for a pair that is worth looking at
+_CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
+_BATCH = 4096
 
 
-def shown_texts(texts: list[str], words: list[list[str]], vectorizer: Any) -> dict[str, Any]:
-    """Texts in parts; every second part is a word, numbered among the distinct words of its text."""
-    parts = [_parts(vectorizer, text, known) for text, known in zip(texts, words, strict=True)]
-    distinct = [list(dict.fromkeys(known)) for known in words]
+def choose(summaries: list[ClusterSummary], n_texts: int, most: int, random_state: np.random.RandomState) -> np.ndarray:
+    """The texts to show: all, or the most typical of each cluster and then others at random."""
+    if n_texts <= most:
+        return np.arange(n_texts)
+    typical = zip_longest(*(summary.members[:_TYPICAL] for summary in summaries))
+    first = [i for texts in typical for i in texts if i is not None]
+    others = np.setdiff1d(np.arange(n_texts), first)
+    return np.sort(np.concatenate([first, random_state.permutation(others)])[:most].astype(int))
+
+
+def shown_texts(texts: Sequence[str], shown: np.ndarray) -> dict[str, Any]:
+    """The texts, their line numbers if they are a sample, and the lengths of those that are cut."""
+    some = [texts[i] for i in shown.tolist()]
     return {
-        "texts": [pieces for pieces, _ in parts],
-        "ids": [ids for _, ids in parts],
-        "words": [known if ids is None else len(known) for known, (_, ids) in zip(distinct, parts, strict=True)],
+        "texts": pack_json([text[:MOST_CHARACTERS] for text in some]),
+        "cut": {k: len(text) for k, text in enumerate(some) if len(text) > MOST_CHARACTERS},
+        "lines": None if len(shown) == len(texts) else pack(shown.astype(np.int32)),
     }
 
 
-def _parts(vectorizer: Any, text: str, known: list[str]) -> tuple[list[str], list[int] | None]:
-    """A text in parts, with its known words at odd positions, and their numbers among its distinct words.
-
-    The numbers are None if the words cannot be found in the text, for example after stemming.
-    """
-    number = {word: k for k, word in enumerate(dict.fromkeys(known))}
-    expected = known[:-1] if vectorizer.pad_token is not None else known
-    text = unicodedata.normalize("NFC", text)
-    folded = _folded(text) if vectorizer.lowercase else text.translate(APOSTROPHES)
-    split: Callable = tokenize if vectorizer.tokenizer is None else vectorizer.tokenizer
-    parts: list[str] = []
-    ids: list[int] = []
-    end = place = 0
-    for token in split(folded):
-        for word in _words_of(token, expected[len(ids) : len(ids) + 1], vectorizer):
-            start = folded.find(word, place)
-            if start < 0:
-                continue
-            place = start + len(word)
-            if len(ids) < len(expected) and expected[len(ids)] in (word, word.lower()):
-                ids.append(number[expected[len(ids)]])
-                parts += [text[end:start], text[start:place]]
-                end = place
-    if len(ids) < len(expected):
-        return [text], None
-    return [*parts, text[end:]], ids
+def n_components_shown(points: np.ndarray) -> int:
+    """Number of leading components of the points that the page has room for; at least 128."""
+    return min(points.shape[1], max(128, _POINT_BYTES // len(points)))
 
 
-def _words_of(token: str, expected: list[str], vectorizer: Any) -> list[str]:
-    """The token itself if it is expected next; otherwise the words that the vectorizer may have divided it into."""
-    whole = token in expected or token.lower() in expected or getattr(vectorizer, "unknown", "ignore") == "ignore"
-    return [token] if whole else parts_of(token)
+def shown_points(points: np.ndarray) -> dict[str, Any]:
+    """The points, with two bytes for each number if there is room for them."""
+    return quantized(points, np.int16 if 2 * points.size <= _POINT_BYTES else np.int8)
 
 
-def _folded(text: str) -> str:
-    """A text in lower case with plain apostrophes, of the same length."""
-    lower = text.lower()
-    if len(lower) != len(text):
-        lower = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
-    return lower.translate(APOSTROPHES)
+def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
+    """Distances of random pairs of texts times 20,000, in ascending order; none if there are few pairs."""
+    n = len(points)
+    if n * (n - 1) // 2 < _FEW_PAIRS:
+        return pack(np.empty(0, np.uint16))
+    left = random_state.randint(n, size=_N_PAIRS)
+    right = (left + random_state.randint(1, n, size=_N_PAIRS)) % n
+    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, _BATCH))
+    distances = np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])
+    return pack(np.rint(20_000 * np.sort(distances)).astype(np.uint16))
 
 
-def shown_clusters(summaries: list[ClusterSummary], shown: np.ndarray) -> dict[str, Any]:
-    """The clusters, the largest first, and the cluster of each shown text."""
+def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray) -> list[int]:
+    """Two similar texts with different words, one of them typical of a cluster; as positions among the shown texts."""
+    best, pair = -np.inf, [0, min(1, len(shown) - 1)]
+    typical = np.intersect1d([i for summary in summaries for i in summary.members[:_TYPICAL]], shown)
+    words: Any = groups.labels
+    among = points[shown]
+    for i in typical[: 50 * _TYPICAL]:
+        cosines = (among @ points[i]).astype(np.float64)
+        here = set(words[groups.rows_of(int(i))])
+        for k in np.argsort(-cosines, kind="stable")[:_CANDIDATES]:
+            there = set(words[groups.rows_of(int(shown[k]))])
+            fewer = min(len(here), len(there))
+            score = cosines[k] * (1 - len(here & there) / max(1, fewer)) * min(1, fewer / _MANY_WORDS)
+            if score > best and shown[k] != i and fewer:
+                best, pair = score, [int(np.searchsorted(shown, i)), int(k)]
+    return pair
+
+
+def shown_outliers(outliers: np.ndarray, distances: np.ndarray, shown: np.ndarray) -> list[list[float]]:
+    """The shown texts that are farthest from the centre of their cluster, as position and distance."""
     place = {int(i): k for k, i in enumerate(shown)}
-    clusters, cluster_of = [], [0] * len(shown)
-    for number, summary in enumerate(summaries):
-        members = [place[i] for i in summary.members.tolist() if i in place]
-        clusters.append({"size": len(summary.members), "words": summary.words, "members": members})
-        for k in members:
-            cluster_of[k] = number
-    return {"clusters": clusters, "clusterOf": cluster_of}
+    found = [i for i in outliers.tolist() if i in place][:_N_OUTLIERS]
+    return [[place[i], round(float(distances[i]), 4)] for i in found]
 
 
-def shown_pairs(similarity: Any, shown: np.ndarray, random_state: np.random.RandomState) -> dict[str, Any]:
-    """Distances of all pairs of shown texts with their p-values, and the map."""
-    distances = similarity.compare_fitted(shown, shown).astype(np.float64)
-    distances = 0.5 * (distances + distances.T)
-    chance, whole = _chance(similarity, shown, distances, random_state)
+def shown_tree(tree: ClusterTree, shown: np.ndarray) -> dict[str, Any]:
+    """The tree, with the leaf of each shown text, the size of each leaf, and the BIC above its minimum."""
     return {
-        "distances": pack(squareform(distances, checks=False).astype("<f4")),
-        "chance": pack(chance.astype("<u2")),
-        "whole": whole,
-        "map": np.rint(10_000 * map_of(distances, random_state)).astype(int).tolist(),
+        "leafOf": pack(tree.leaf_of[shown].astype(np.uint32)),
+        "sizes": np.bincount(tree.leaf_of, minlength=tree.n_leaves).tolist(),
+        "children": tree.children.tolist(),
+        "heights": tree.heights.round(5).tolist(),
+        "excess": (tree.bic - tree.bic.min()).round(1).tolist(),
+        "given": tree.n_clusters,
+        "best": tree.best_number,
     }
 
 
-def _chance(
-    similarity: Any, shown: np.ndarray, distances: np.ndarray, random_state: np.random.RandomState
-) -> tuple[np.ndarray, int]:
-    """P-values of all pairs as numerators and one denominator; empty and 0 if there are few random pairs."""
-    n = similarity.n_groups_
-    if n * (n - 1) // 2 < _FEW_PAIRS or len(shown) == 1:
-        return np.empty(0), 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole = 1 + similarity.calibrate(n_pairs=_N_PAIRS, random_state=random_state).n_random_pairs
-    left, right = np.triu_indices(len(shown), 1)
-    p = similarity.p_value_of_fitted(shown[left], shown[right], distances[left, right])
-    return np.rint(p * whole), whole
+def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary], verbose: int) -> dict[str, Any]:
+    """The words of each node of the tree, as numbers of terms with the number of the node's texts that have each.
 
-
-def word_tones(similarity: Any, groups: Groups, shown: np.ndarray, words: list[list[str]]) -> np.ndarray:
-    """Contributions of the words of each shown text to its pair with every other, in levels.
-
-    They are scaled so that the largest in a pair is `LEVELS`, and ordered by text, then by distinct word of the text,
-    then by the other text of the pair.
+    A node that is a cluster of the given partition has the words of its summary.
     """
-    contributions = similarity.vector_contributions(groups, shown)
-    largest = largest_of_pairs(contributions)
-    largest = np.where(largest > 0, largest, np.inf)
-    levels = []
-    for i, known in enumerate(words):
-        first: dict[str, int] = {}
-        for k, word in enumerate(known):
-            first.setdefault(word, k)
-        tones = contributions[i][:, list(first.values())] / largest[i][:, None]
-        levels.append(np.rint(LEVELS * tones).astype(np.int8).T.ravel())
-    return np.concatenate(levels)
+    n_leaves, n = tree.n_leaves, len(tree.leaf_of)
+    given = dict(zip(tree.nodes(tree.n_clusters).tolist(), (summary.words for summary in summaries), strict=True))
+    number = {name: i for i, name in enumerate(terms.names)}
+    member = sparse.csr_matrix((np.ones(n), (tree.leaf_of, np.arange(n))), (n_leaves, n))
+    sizes, below = np.bincount(tree.leaf_of, minlength=n_leaves).tolist(), member @ terms.present
+    counts = {leaf: below[leaf] for leaf in range(n_leaves)}
+    used: dict[int, int] = {}
+    nodes = []
+    with progress(verbose, 2 * n_leaves - 1, "naming clusters", " clusters") as advance:
+        for node in range(2 * n_leaves - 1):
+            if node >= n_leaves:
+                left, right = tree.children[node - n_leaves].tolist()
+                counts[node] = counts.pop(left) + counts.pop(right)
+                sizes.append(sizes[left] + sizes[right])
+            here = counts[node].toarray()[0]
+            n_clusters = min(n_leaves, 2 * n_leaves - 1 - node)  # when the node is made
+            words = given.get(node) or terms.best(here, sizes[node], n / n_clusters, _N_WORDS)
+            chosen = [number[word] for word in words if word in number]
+            nodes.append([[used.setdefault(i, len(used)), int(here[i])] for i in chosen])
+            advance(1)
+    everywhere = terms.present.sum(axis=0).A1.astype(int)
+    return {"terms": [[str(terms.names[i]), int(everywhere[i])] for i in used], "nodes": nodes}
 
 
-def shown_tree(
-    clustering: ModelComparisonClustering, summaries: list[ClusterSummary], labels: np.ndarray, shown: np.ndarray
-) -> dict[str, Any]:
-    """The tree, or its upper part if not all texts are shown.
-
-    A leaf is a list: shown text or -1, cluster or -1, size. A merge is a list: two nodes, height, cluster or -1,
-    similarity. Heights are square roots, divided by the largest.
-    """
-    n, k = clustering.n_groups_, len(summaries)
-    n_leaves = n if n == len(shown) else min(n, max(_LEAVES, min(k, len(shown))))
-    number = {summary.label: i for i, summary in enumerate(summaries)}
-    place = {int(i): j for j, i in enumerate(shown)}
-    sizes = np.concatenate([np.ones(n), clustering.linkage_matrix_[:, 3]]).astype(int)
-    some = np.arange(2 * n - 1)  # one text of each node
-    for t, (child, _) in enumerate(clustering.children_):
-        some[n + t] = some[child]
-
-    def cluster(node: int) -> int:
-        return number[int(labels[some[node]])] if node < n + n - k else -1
-
-    first = n - n_leaves  # the first merge that is shown
-    kept = clustering.children_[first:]
-    leaves = np.setdiff1d(np.unique(kept), np.arange(n + first, 2 * n)) if n > 1 else np.arange(1)
-    renamed = {int(node): i for i, node in enumerate(chain(leaves, range(n + first, 2 * n - 1)))}
-    heights = np.sqrt(np.maximum(clustering.distances_, 0))
-    heights = _STEM + heights / (heights.max(initial=0) or 1)
-    heights[n - k :] += _STEM  # room for the cut between merges of the same height
-    heights /= heights.max(initial=0) or 1
-    below, above = [0.0, *heights][n - k], [*heights, 1.1][n - k]
-    return {
-        "leaves": [[place.get(i, -1), cluster(i), int(sizes[i])] for i in leaves.tolist()],
-        "mergers": [
-            [renamed[int(a)], renamed[int(b)], round(float(height), 6), cluster(n + t), round(float(similarity), 2)]
-            for t, (a, b), height, similarity in zip(
-                range(first, n - 1), kept, heights[first:], clustering.similarities_[first:], strict=True
-            )
-        ],
-        "cut": round(float(below + above) / 2, 6),
-    }
+# Columns of the input -----------------------------------------------------------------------------------------------
 
 
-def shown_evidence(evidence: np.ndarray, chosen: int) -> dict[str, Any]:
-    """The criterion of the partitions, minus its minimum, up to a few times the best or chosen number of clusters."""
-    best = int(np.argmin(evidence)) + 1
-    last = min(len(evidence), max(20, 4 * best, 4 * chosen))
-    numbers = np.unique(np.rint(np.geomspace(1, last, 400)).astype(int))
-    numbers = np.union1d(numbers, [best, chosen])
-    excess = evidence[numbers - 1] - evidence.min()
-    return {"numbers": numbers.tolist(), "excess": excess.round(2).tolist(), "best": best, "chosen": chosen}
+def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> list[dict[str, Any]]:
+    """Columns as categories, or as numbers if all values are numbers and there are more than a few different ones."""
+    every = ((str(name), list(values)) for name, values in columns.items())
+    return [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
 
 
-def pack(numbers: np.ndarray) -> str:
-    """Numbers as compressed base64 text."""
-    return b64encode(compress(numbers.tobytes(), 9)).decode()
+def _column(name: str, values: list[Any]) -> dict[str, Any]:
+    present = [None if _is_missing(value) else value for value in values]
+    numbers = _as_numbers(present)
+    frequent = Counter(str(value) for value in present if value is not None).most_common()
+    if numbers is not None and len(np.unique(numbers[~np.isnan(numbers)])) > _CATEGORIES:
+        low, high = np.nanmin(numbers), np.nanmax(numbers)
+        with np.errstate(invalid="ignore"):
+            levels = np.rint(65_534 * ((numbers / 2 - low / 2) / (high / 2 - low / 2)))  # halves do not overflow
+        codes = np.where(np.isnan(numbers), 65_535, levels).astype(np.uint16)
+        return {"name": name, "low": float(low), "high": float(high), "codes": pack(codes)}
+    names = [value for value, _ in frequent[:_CATEGORIES]]
+    code = {value: k for k, value in enumerate(names)}
+    codes = np.array([255 if v is None else code.get(str(v), _CATEGORIES) for v in present], dtype=np.uint8)
+    others = sum(count for _, count in frequent[_CATEGORIES:])
+    counts = [count for _, count in frequent[:_CATEGORIES]]
+    return {"name": name, "values": names, "counts": counts, "others": others, "codes": pack(codes)}
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return not isfinite(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, str) and not value)
+
+
+def _as_numbers(values: list[Any]) -> np.ndarray | None:
+    """The values as numbers, with NaN for missing ones, or None if one is not a number."""
+    try:
+        numbers = np.array([np.nan if value is None else float(value) for value in values])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers if np.isfinite(numbers).any() and not np.isinf(numbers).any() else None

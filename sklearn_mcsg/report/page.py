@@ -3,152 +3,177 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
+import secrets
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 import sklearn
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg._estimator import similarity_of
 from sklearn_mcsg._version import __version__
-from sklearn_mcsg.clustering import ModelComparisonClustering
-from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.report import content
-from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.text import ClusterSummary, summarize_clusters
+from sklearn_mcsg.report.layout import map_of
+from sklearn_mcsg.report.packing import pack
+from sklearn_mcsg.report.vocabulary import shown_vocabulary
+from sklearn_mcsg.text import TextClusters, cluster_texts
 from sklearn_mcsg.text.spelling import share_of_unknown_words
 
-__all__ = ["cluster_report"]
+__all__ = ["cluster_report", "write_report"]
 
-_TONES = 5_000_000  # largest number of pairs of a word and a text, which make up most of the page
-_TYPICAL = 3  # texts of each cluster that are always shown
-_MEANING = {  # for a comparison of models, and for an embedding
-    False: "Two texts are similar if one model fits the vectors of both about as well as two separate models do. The "
-    "colour of a word shows its contribution to this comparison, relative to the average word of the two texts.",
-    True: "The model of a text makes it a point, and two texts are similar if their points lie in the same direction "
-    "from the centre of the corpus. The colour of a word shows its contribution to the cosine of the two directions.",
-}
+MOST_TEXTS = 20_000
+_SCRIPTS = "data", "tree", "map", "clusters", "pair", "page"
 
 
 def cluster_report(
-    texts: Sequence[str],
-    pipeline: Pipeline,
-    clustering: ModelComparisonClustering,
+    texts: Sequence[str] | None = None,
+    clusters: TextClusters | None = None,
     *,
+    columns: Mapping[str, Sequence[Any]] | None = None,
     title: str = "Clusters of texts",
     settings: Mapping[str, Any] | None = None,
-    n_clusters: int | None = None,
-    max_texts: int = 400,
     random_state: int | np.random.RandomState | None = 0,
-    groups: Groups | None = None,
-    summaries: list[ClusterSummary] | None = None,
+    verbose: int = 0,
 ) -> str:
     """Make a report of clusters of texts, as one HTML page that needs no network.
 
-    It has a map of the texts, the clusters with their words and most typical texts, the tree of merges, the evidence
-    for each number of clusters, and for any two texts the words that make them similar or different.
+    It has a map of all texts, the clusters with their words and most typical texts at any number of clusters, the
+    evidence for each number, outliers, a search, and for any two texts the pairs of words that make them similar.
 
     Parameters
     ----------
-    texts : list of str
-        The texts.
-    pipeline : Pipeline
-        An `EmbeddingVectorizer` and a `ModelComparisonSimilarity` or a `GroupEmbedding`, fitted to the texts, as
-        `make_text_similarity` and `make_text_embedding` build it. Distances on the page are those of its output, or
-        ``"distance"`` in place of ``"similarity"``.
-    clustering : ModelComparisonClustering
-        Fitted to ``pipeline[:-1].transform(texts)``.
+    texts : sequence of str, default=None
+        The texts, which `cluster_texts` clusters with its defaults; not needed if `clusters` are given.
+    clusters : TextClusters, default=None
+        Result of `cluster_texts`.
+    columns : mapping of str to sequence, default=None
+        Further columns of the input, with one value per text, that points can be coloured by. Columns of numbers get a
+        scale; others show their twelve most frequent values. A column of the texts themselves is left out.
     title : str, default="Clusters of texts"
         Title of the page.
-    settings : dict, default=None
+    settings : mapping, default=None
         Further settings to list at the foot of the page, in addition to all parameters and versions.
-    n_clusters : int, default=None
-        Number of clusters to cut the tree at; ``None`` means the clusters of `clustering`.
-    max_texts : int, default=400
-        Largest number of texts to show. When there are more, the page shows the most typical texts of each cluster and
-        a random sample of the others; sizes, words and evidence are those of all texts. When texts are long, fewer are
-        shown, so that the page stays below about 5 MB.
     random_state : int, RandomState instance or None, default=0
-        Determines the map, the sample of texts and the random pairs for p-values. With an int, the same input gives
-        the same page.
-    groups : Groups, default=None
-        ``pipeline[:-1].transform(texts)``, if it is available.
-    summaries : list of ClusterSummary, default=None
-        Result of `summarize_clusters` for these clusters, if it is available.
+        Determines the clusters of `texts`, the map, the random pairs for p-values and, above 20,000 texts, the sample.
+        With an int, the same input gives the same page.
+    verbose : int, default=0
+        Whether to show progress bars.
 
     Returns
     -------
     page : str
-        The page, to be written in UTF-8.
+        The page, to be written in UTF-8, for example by `write_report`.
+
+    See Also
+    --------
+    cluster_texts : Finds the clusters.
 
     Notes
     -----
+    All of up to 20,000 texts are shown. Of more texts, the page shows the most typical of each cluster and a random
+    sample of the others, and says so; sizes and words are those of all texts. The first 2000 characters of a text are
+    shown.
+
     Texts, titles and settings are escaped. The page's content security policy allows only its own script and loads
     nothing else.
 
     Examples
     --------
-    >>> from sklearn_mcsg import ModelComparisonClustering, cluster_report, make_text_similarity
+    >>> from sklearn_mcsg import cluster_report
     >>> texts = ["A cat sat on the mat.", "A kitten lay on the rug.", "Shares fell on Monday.", "Stock markets fell."]
-    >>> pipeline = make_text_similarity().fit(texts)
-    >>> clustering = ModelComparisonClustering(n_clusters=2).fit(pipeline[:-1].transform(texts))
-    >>> page = cluster_report(texts, pipeline, clustering, title="Cats and shares")
+    >>> page = cluster_report(texts, title="Cats and shares")
     >>> page[:15], "<title>Cats and shares</title>" in page
     ('<!doctype html>', True)
     """
-    texts = _check_texts(texts)
-    _check_fitted(texts, pipeline, clustering)
-    check_positive_integer(max_texts, "max_texts")
-    if settings is not None and not isinstance(settings, Mapping):
-        raise TypeError(f"settings must be a dict, got {type(settings).__name__}.")
-    labels = clustering.labels_ if n_clusters is None else clustering.cut(n_clusters)
+    clusters = _check_clusters(texts, clusters, columns or {}, settings, random_state, verbose)
     rng = check_random_state(random_state)
-    groups = pipeline[:-1].transform(texts) if groups is None else groups
-    check_consistent_length(texts, groups)
-    if summaries is None:
-        summaries = summarize_clusters(pipeline, texts, labels, groups=groups)
-    similarity = copy(similarity_of(pipeline[-1], groups))
-    if similarity.higher_is_nearer:
-        similarity.set_params(output="distance")
-    words = [part.tolist() for part in groups.split(groups.labels)]
-    shown = _choose(summaries, [len(set(text)) for text in words], max_texts, rng)
-    shown_words = [words[i] for i in shown]
+    points, groups = clusters.points, clusters.groups
+    shown = content.choose(clusters.summaries, len(points), MOST_TEXTS, rng)
+    n_components = content.n_components_shown(points[shown])
     data = {
-        "output": OUTPUTS[similarity.output].label,
-        **content.shown_texts([texts[i] for i in shown], shown_words, pipeline[0]),
-        **content.shown_clusters(summaries, shown),
-        **content.shown_pairs(similarity, shown, rng),
-        "tones": content.pack(content.word_tones(similarity, groups[shown], shown, shown_words)),
-        "levels": content.LEVELS,
-        "tree": content.shown_tree(clustering, summaries, labels, shown),
-        "evidence": content.shown_evidence(clustering.evidence_, len(summaries)),
+        **content.shown_texts(clusters.texts, shown),
+        "points": content.shown_points(points[shown, :n_components]),
+        "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
+        "random": content.shown_pairs(points, rng),
+        "first": content.first_pair(clusters.summaries, points, groups, shown),
+        "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
+        "tree": content.shown_tree(clusters.tree, shown),
+        "words": content.shown_words(clusters.tree, clusters.terms, clusters.summaries, verbose),
+        "columns": content.shown_columns(_without_texts(columns or {}, clusters.texts), shown),
+        "vocabulary": shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components),
+        "leading": n_components < points.shape[1],
     }
     fields = {
         "title": _safe(title),
-        "facts": _facts(clustering, pipeline[0], len(summaries), len(shown)),
-        "meaning": _MEANING[isinstance(pipeline[-1], GroupEmbedding)],
-        "foot": _foot(pipeline, clustering, settings or {}),
+        "facts": _facts(clusters, len(shown)),
+        "foot": _foot(clusters, settings or {}),
     }
     return _page(data, fields)
 
 
+def write_report(path: str | os.PathLike[str], page: str) -> None:
+    """Write a page to a file in one step: the file has the old content or the new one, never a part of it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which is replaced if it exists.
+    page : str
+        The page.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn_mcsg import cluster_report, write_report
+    >>> page = cluster_report(["A cat sat.", "A kitten lay.", "Shares fell.", "Stock markets fell."])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(f"{folder}/report.html", page)
+    ...     os.listdir(folder)
+    ['report.html']
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()  # so that the file is replaced, and not the link
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_text(page, encoding="utf-8", newline="\n")
+        beside.replace(path)
+    except OSError as error:
+        reason = f"{path} could not be written: {error.strerror or error}; it has not changed"
+        raise OSError(error.errno, reason) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 # Input --------------------------------------------------------------------------------------------------------------
+
+
+def _check_clusters(
+    texts: Any, clusters: Any, columns: Any, settings: Any, random_state: Any, verbose: int
+) -> TextClusters:
+    """Check all input before any work, and cluster the texts if that has not been done."""
+    for name, value in (("columns", columns), ("settings", settings)):
+        if value is not None and not isinstance(value, Mapping):
+            raise TypeError(f"{name} must be a dict, got {type(value).__name__}.")
+    if clusters is not None and not isinstance(clusters, TextClusters):
+        raise TypeError(f"clusters must be the result of cluster_texts, got {type(clusters).__name__}.")
+    texts = _check_texts(clusters.texts if texts is None and clusters is not None else texts)
+    if clusters is not None and texts != clusters.texts:
+        raise ValueError("clusters belong to other texts: pass the texts that were clustered, or only the clusters.")
+    for name, values in columns.items():
+        if len(values) != len(texts):
+            raise ValueError(f"Column {name!r} has {len(values)} values, but there are {len(texts)} texts.")
+    return cluster_texts(texts, random_state=random_state, verbose=verbose) if clusters is None else clusters
 
 
 def _check_texts(texts: Any) -> list[str]:
@@ -161,53 +186,22 @@ def _check_texts(texts: Any) -> list[str]:
     return texts
 
 
-def _check_fitted(texts: list[str], pipeline: Any, clustering: Any) -> None:
-    parts = list(pipeline) if isinstance(pipeline, Pipeline) else []
-    kinds = ModelComparisonSimilarity, GroupEmbedding
-    if len(parts) != 2 or not hasattr(parts[0], "known_words") or not isinstance(parts[1], kinds):
-        raise TypeError(
-            "cluster_report needs a pipeline of an EmbeddingVectorizer and a ModelComparisonSimilarity or a "
-            "GroupEmbedding, as make_text_similarity and make_text_embedding build it."
-        )
-    if not isinstance(clustering, ModelComparisonClustering):
-        raise TypeError(f"cluster_report needs a ModelComparisonClustering, got {type(clustering).__name__}.")
-    for name, part in (("pipeline", parts[1]), ("clustering", clustering)):
-        check_is_fitted(part, "n_features_in_")
-        if getattr(part, "n_groups_", len(texts)) != len(texts):  # an embedding keeps no groups
-            raise ValueError(
-                f"The {name} was fitted to {part.n_groups_} texts, but there are {len(texts)}: fit it to these texts."
-            )
-
-
-def _choose(
-    summaries: list[ClusterSummary], n_words: list[int], max_texts: int, random_state: np.random.RandomState
-) -> np.ndarray:
-    """The texts to show: the most typical of each cluster, then others at random, up to the limits."""
-    typical = zip_longest(*(summary.members[:_TYPICAL] for summary in summaries))
-    first = [i for texts in typical for i in texts if i is not None]
-    others = np.setdiff1d(np.arange(len(n_words)), first)
-    order = np.concatenate([first, random_state.permutation(others)]).astype(int)
-    tones = np.cumsum(np.take(n_words, order)) * np.arange(1, len(order) + 1)
-    room = int(np.searchsorted(tones, _TONES, side="right"))
-    return np.sort(order[: max(1, min(max_texts, room))])
+def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> dict[str, Sequence[Any]]:
+    """The columns, without that of the texts themselves."""
+    return {name: values for name, values in columns.items() if list(values) != texts}
 
 
 # The page -----------------------------------------------------------------------------------------------------------
 
 
-def _facts(clustering: ModelComparisonClustering, vectorizer: Any, n_clusters: int, n_shown: int) -> str:
-    n = clustering.n_groups_
-    origin = "the evidence found their number"
-    if clustering.n_clusters is not None:
-        origin = "their number was given"
-    elif n_clusters != clustering.n_clusters_:
-        origin = f"the evidence alone finds {clustering.n_clusters_:,}"
-    facts = f"{_count(n, 'text')} in {_count(n_clusters, 'cluster')}; {origin}."
+def _facts(clusters: TextClusters, n_shown: int) -> str:
+    n = len(clusters.texts)
+    facts = f"{_count(n, 'text')} in {_count(len(clusters.summaries), 'cluster')}."
     if n_shown < n:
         facts += f" {n_shown:,} of {n:,} texts are shown, the most typical of each cluster and a random sample of the"
-        facts += " others; sizes, words and evidence are those of all texts."
-    if vectorizer.oov_rate_:
-        facts += f" {share_of_unknown_words(vectorizer)}"
+        facts += " others; sizes and words are those of all texts."
+    if clusters.pipeline[0].oov_rate_:
+        facts += f" {share_of_unknown_words(clusters.pipeline[0])}"
     return facts
 
 
@@ -215,7 +209,7 @@ def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _foot(pipeline: Pipeline, clustering: ModelComparisonClustering, settings: Mapping[str, Any]) -> str:
+def _foot(clusters: TextClusters, settings: Mapping[str, Any]) -> str:
     """Lists of settings and versions."""
     versions = {
         "Python": platform.python_version(),
@@ -224,11 +218,11 @@ def _foot(pipeline: Pipeline, clustering: ModelComparisonClustering, settings: M
         "SciPy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
+    vectorizer, embedding = clusters.pipeline[0], clusters.pipeline[-1]
     lists = {
         "Run": settings,
-        "Texts": {**_parameters(pipeline[0]), "tokens without vector": f"{pipeline[0].oov_rate_:.1%}"},
-        "Similarity": _parameters(pipeline[-1]),
-        "Clustering": _parameters(clustering),
+        "Words": {**_parameters(vectorizer), "tokens without vector": f"{vectorizer.oov_rate_:.1%}"},
+        "Embedding": _parameters(embedding),
         "Versions": versions,
     }
     return "\n".join(
@@ -264,7 +258,7 @@ def _safe(value: Any) -> str:
 def _page(data: dict[str, Any], fields: dict[str, str]) -> str:
     """The filled template; inserted text is not searched for further fields."""
     folder = files("sklearn_mcsg") / "report" / "templates"
-    names = "page.html", "page.css", "page.js", "charts.js"
+    names = "page.html", "page.css", *(f"{name}.js" for name in _SCRIPTS)
     template, style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":

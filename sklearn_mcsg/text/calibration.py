@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.calibration import FEW_GROUPS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 __all__ = ["TextCalibration", "calibrate_texts"]
 
@@ -228,8 +228,7 @@ def _look_up(pipeline: Pipeline, texts: Sequence[str] | Groups) -> Groups:
     """Texts as groups; what is done with texts without words is the caller's to say."""
     if isinstance(texts, Groups):
         return texts
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* have no words")
+    with quiet_about_empty_texts():
         return pipeline[:-1].transform(texts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from itertools import chain
 from numbers import Integral
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_indices, check_positive_integer
@@ -22,6 +22,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.neighbors import GroupNeighbors
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.recipes import make_text_embedding
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
 __all__ = ["TextHits", "TextSearch"]
@@ -138,7 +139,7 @@ class TextSearch(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
@@ -334,14 +335,6 @@ class TextSearch(BaseEstimator):
         if k > available:
             raise ValueError(f"n_neighbors={k} is more than the {available} texts that can be found.")
         return int(k)
-
-
-@contextmanager
-def quiet_about_empty_texts() -> Iterator[None]:
-    """Silence the vectorizer's warning where texts without words are treated in another way."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* have no words")
-        yield
 
 
 def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:

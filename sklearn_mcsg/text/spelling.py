@@ -10,7 +10,6 @@ The random vectors come from `RandomState`, whose stream is frozen, so they are 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -53,8 +52,13 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
            [0.9, 1. , 0. ],
            [0.1, 0. , 1. ]])
     """
-    n_features = like.shape[1]
-    directions = np.array([np.sum([_draw(gram, n_features) for gram in ngrams(word)], axis=0) for word in words])
+    n_features, state = like.shape[1], np.random.RandomState()
+
+    def drawn(gram: str) -> np.ndarray:
+        state.seed(crc32(gram.encode()))  # thirty times as fast as a new RandomState
+        return state.standard_normal(n_features)
+
+    directions = np.array([np.sum([drawn(gram) for gram in ngrams(word)], axis=0) for word in words])
     directions = directions.reshape(len(words), n_features)
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
@@ -88,8 +92,3 @@ def ngrams(word: str) -> list[str]:
     text = f"<{word}>"
     sizes = range(_SHORTEST, _LONGEST + 1)
     return [text[i : i + size] for size in sizes for i in range(len(text) - size + 1)]
-
-
-@lru_cache(2**14)
-def _draw(gram: str, n_features: int) -> np.ndarray:
-    return np.random.RandomState(crc32(gram.encode())).standard_normal(n_features)

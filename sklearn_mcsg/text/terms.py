@@ -11,7 +11,6 @@ where n is the mean size of a cluster. The weight of a word is the one its vecto
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 _FREQUENT = 3  # texts that a pair of words needs to be a term
 _HEAVY = 0.5  # share of the median weight that both words of a pair need, which stop words do not have
@@ -151,7 +151,6 @@ def _weights_of(words: Sequence[str], vectorizer: Any) -> np.ndarray:
     """Mean weight of the vectors of each word; 1 for a word that has none."""
     if not words:
         return np.empty(0)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* have no words")
+    with quiet_about_empty_texts():
         groups = vectorizer.transform(words)
     return np.divide(groups.totals, groups.sizes, out=np.ones(len(words)), where=groups.sizes > 0)

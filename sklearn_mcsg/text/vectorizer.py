@@ -8,13 +8,15 @@ Word vectors are opened once per process and never copied whole.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
@@ -138,7 +140,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.unit_norm = unit_norm
         self.unknown = unknown
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
@@ -382,6 +384,14 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return zipf(np.minimum(rows, len(table.words) - 1), len(table.words))
         given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
+
+
+@contextmanager
+def quiet_about_empty_texts() -> Iterator[None]:
+    """Silence the vectorizer's warning where texts without words are treated in another way."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* have no words")
+        yield
 
 
 def check_texts(X: Iterable[str]) -> Iterable[str]:

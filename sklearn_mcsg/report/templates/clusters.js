@@ -1,0 +1,130 @@
+// Lists of texts: cards of clusters with bars of words, the texts that a search has found, and outliers; the table to
+// download.
+
+const CARDS = 24, BARS = 6, LISTED = 100;
+
+const markChosen = button => {
+  const letter = { [state.b]: "B", [state.a]: "A" }[button.dataset.text];
+  button.toggleAttribute("aria-current", Boolean(letter));
+  if (letter) button.dataset.letter = letter;
+};
+const textButton = (i, ...further) => {
+  const button = html("button", { type: "button", "data-text": i, click: () => choose(i) }, excerpt(i), ...further);
+  markChosen(button);
+  return button;
+};
+const listed = some => some.map(i => html("li", {}, textButton(i)));
+
+// A list of at most a hundred texts at a time, with a button for more.
+const fillList = (list, more, some) => {
+  const add = () => {
+    const from = list.children.length, upTo = Math.min(some.length, from + LISTED);
+    list.append(...listed(some.slice(from, upTo)));
+    more.hidden = upTo === some.length;
+    more.textContent = `Show more (${whole(some.length - upTo)} left)`;
+  };
+  list.replaceChildren();
+  more.onclick = add;
+  add();
+};
+
+// Cards --------------------------------------------------------------------------------------------------------------
+
+const bar = ({ name, here, everywhere }, longest) => {
+  const fill = html("span", { class: "fill" }), mark = html("span", { class: "mark" });
+  fill.style.width = `${(100 * here) / longest}%`;
+  mark.style.insetInlineStart = `${Math.min(100, (100 * everywhere) / longest)}%`;
+  return html("li", { title: `${percent(here)} of this cluster's texts, ${percent(everywhere)} of all` },
+    html("span", { class: "name", dir: "auto" }, name),
+    html("span", { class: "track", "aria-hidden": "true" }, fill, mark),
+    html("span", { class: "share" }, percent(here)),
+    html("span", { class: "unseen" }, `of the cluster, ${percent(everywhere)} of all texts`));
+};
+const everyText = (c, size) => {
+  const list = html("ul", { class: "members" }), more = html("button", { type: "button", class: "quiet" });
+  const every = lines ? "All texts that are shown" : `All ${whole(size)} texts`;
+  const details = html("details", {}, html("summary", {}, every));
+  details.addEventListener("toggle", () => {
+    if (!details.open || list.isConnected) return;
+    details.append(html("div", { class: "scroll" }, list, more));
+    fillList(list, more, membersOf(c));
+  });
+  return details;
+};
+const card = (c, longest) => {
+  const node = cut.nodes[c], size = nodes.size[node];
+  return html("article",
+    { class: `card ${colourOf(node)}`, "data-cluster": c, mouseenter: () => light(c), mouseleave: () => light(-1) },
+    html("span", { class: "size" }, count(size, "text")),
+    html("h3", {}, swatch(nodes.slot[node]), named(node)),
+    html("ul", { class: "bars" }, ...wordsOf(node).slice(0, BARS).map(word => bar(word, longest))),
+    html("ul", { class: "members" }, ...listed(cut.typical[c])),
+    ...(size > cut.typical[c].length ? [everyText(c, size)] : []));
+};
+const drawClusters = () => {
+  const shown = state.allCards ? state.k : Math.min(state.k, CARDS);
+  const shares = cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here));
+  const longest = Math.max(.01, ...shares);
+  $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c, longest)));
+  $("more").hidden = shown === state.k;
+  $("more").textContent = `Show ${count(state.k - shown, "smaller cluster")}`;
+};
+const light = c => {
+  if (state.lit === c) return;
+  state.lit = c;
+  redrawSoon();
+};
+
+// Search and outliers ------------------------------------------------------------------------------------------------
+
+let folded = null;
+const search = query => {
+  state.query = query;
+  const terms = query.toLowerCase().split(/\s+/).filter(Boolean), found = [];
+  state.hits = null;
+  if (terms.length) {
+    folded ??= texts.map(text => text.toLowerCase());
+    state.hits = new Uint8Array(n);
+    for (let i = 0; i < n; i++) {
+      if (terms.every(term => folded[i].includes(term))) {
+        state.hits[i] = 1;
+        found.push(i);
+      }
+    }
+    mcsg.steps += n;
+  }
+  $("matches").textContent = state.hits ? `${whole(found.length)} of ${count(n, "text")}` : "";
+  $("found-section").hidden = !state.hits;
+  $("found-hint").textContent = found.length ? "Lit on the map." : `No text has “${query.trim()}”.`;
+  fillList($("found"), $("more-found"), found);
+  redrawSoon();
+};
+const drawOutliers = () => {
+  const { given } = data.tree;
+  $("outliers-hint").textContent = `Texts farthest from the centre of their cluster, at ${count(given, "cluster")}.`;
+  $("outliers").replaceChildren(...data.outliers.map(([i, distance]) =>
+    html("li", {}, textButton(i, html("span", { class: "value" }, decimal(distance))))));
+};
+
+// The table ----------------------------------------------------------------------------------------------------------
+
+// A field for spreadsheets: one that would begin a formula gets an apostrophe in front.
+const field = text => {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+const table = () => {
+  const rows = ["line,text,cluster,label,distance"];
+  for (let i = 0; i < n; i++) {
+    const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
+    const line = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
+    rows.push([line, field(text), c, field(label), cut.distance[i].toFixed(4)].join(","));
+  }
+  mcsg.steps += n;
+  return `\ufeff${rows.join("\r\n")}\r\n`;
+};
+const download = () => {
+  const address = URL.createObjectURL(new Blob([table()], { type: "text/csv" }));
+  html("a", { href: address, download: `clusters-${state.k}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+};

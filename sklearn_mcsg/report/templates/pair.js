@@ -1,0 +1,265 @@
+// Two texts: their cosine, how rare it is among random pairs, the pairs of words it is made of, and neighbours.
+
+const NEIGHBOURS = 8, HEAT = 12, SMALL = .05, BINS = 56, TOO_LONG = -1, TOO_RARE = -2;
+
+// The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word.
+const partsOf = i => {
+  const { d, sizes, first, tokens, weights, vectors, projection } = vocabulary;
+  const { mean, variance, centre, noise, prior, spread } = vocabulary;
+  if (sizes[i] <= 0) return null;
+  const weightOf = new Map();
+  for (const word of tokens.subarray(first[i], first[i + 1])) {
+    weightOf.set(word, (weightOf.get(word) || 0) + weights[word]);
+  }
+  const words = [...weightOf.keys()], sum = words.reduce((total, word) => total + weightOf.get(word), 0);
+  const all = sum + prior;
+  if (!sum) return null;
+  const rows = words.map(() => new Float64Array(2 * d));
+  for (let k = 0; k < d; k++) {
+    const values = words.map(word => vectors[word * d + k]), dev = Math.sqrt(variance[k]);
+    let mu = prior * mean[k];
+    words.forEach((word, w) => { mu += weightOf.get(word) * values[w]; });
+    mu /= all;
+    let scatter = prior * (variance[k] - noise + (mean[k] - mu) ** 2);
+    words.forEach((word, w) => { scatter += weightOf.get(word) * (values[w] - mu) ** 2; });
+    const own = scatter / all + noise, scale = (spread * Math.log(own / variance[k])) / Math.SQRT2;
+    let location = (mu - mean[k]) / dev - centre[k], rest = scale - centre[d + k];
+    words.forEach((word, w) => {
+      const share = weightOf.get(word) / all;
+      rows[w][k] = (share * (values[w] - mean[k])) / dev;
+      rows[w][d + k] = ((share * ((values[w] - mu) ** 2 + noise)) / own) * scale;
+      location -= rows[w][k];
+      rest -= rows[w][d + k];
+    });
+    words.forEach((word, w) => {
+      rows[w][k] += (weightOf.get(word) / sum) * location;
+      rows[w][d + k] += (weightOf.get(word) / sum) * rest;
+    });
+  }
+  const projected = rows.map(row => {
+    const part = new Float64Array(width);
+    for (let k = 0; k < 2 * d; k++) for (let c = 0; c < width; c++) part[c] += row[k] * projection[k * width + c];
+    return part;
+  });
+  return { words: words.map(word => vocabulary.words[word]), parts: projected };
+};
+const lengthOf = parts => {
+  const sum = new Float64Array(width);
+  parts.forEach(part => part.forEach((value, c) => { sum[c] += value; }));
+  return Math.hypot(...sum) || 1;
+};
+// The matrix of two texts, whose sum is their cosine; or the sentence that says why there is none.
+const explain = (i, j) => {
+  if (!vocabulary) return { why: "Pairs of words are shown for the likelihood diag only." };
+  const [left, right] = [partsOf(i), partsOf(j)];
+  if (!left || !right) {
+    const letter = left ? "B" : "A", size = vocabulary.sizes[left ? j : i];
+    if (size === TOO_LONG) return { why: `Text ${letter} is too long for pairs of words.` };
+    if (size === TOO_RARE) return { why: `Text ${letter} has rare words, for whose vectors this page has no room.` };
+    return { why: `Text ${letter} has no words to compare.` };
+  }
+  const scale = lengthOf(left.parts) * lengthOf(right.parts);
+  const matrix = left.parts.map(p => right.parts.map(q => p.reduce((sum, value, c) => sum + value * q[c], 0) / scale));
+  return { rows: left.words, columns: right.words, matrix };
+};
+const sumsOf = ({ matrix, columns }) => [
+  matrix.map(row => row.reduce((u, v) => u + v, 0)),
+  columns.map((_, c) => matrix.reduce((sum, row) => sum + row[c], 0)),
+];
+
+// The texts with coloured words --------------------------------------------------------------------------------------
+
+const LETTER = /[\p{L}\p{N}\p{M}]/u;
+const folding = text => Array.from({ length: text.length }, (_, i) => {
+  const lower = text[i].toLowerCase();
+  return lower.length === 1 ? lower.replace(/[\u2019\u02bc]/, "'") : text[i];
+}).join("");
+
+// Where each word of a text stands, in order: whole words only, or parts of words that follow each other.
+const placesOf = (text, words) => {
+  const whole = folding(text), found = [];
+  let end = 0;
+  const fits = (at, word, next) => {
+    const after = at + word.length;
+    return (at === end || !LETTER.test(whole[at - 1] || "") || !LETTER.test(word[0]))
+      && (!LETTER.test(whole[after] || "") || !LETTER.test(word.at(-1)) || (next && whole.startsWith(next, after)));
+  };
+  for (const [k, word] of words.entries()) {
+    let at = whole.indexOf(word, end);
+    while (at >= 0 && !fits(at, word, words[k + 1])) at = whole.indexOf(word, at + 1);
+    if (at < 0) continue;
+    found.push([at, (end = at + word.length), k]);
+  }
+  return found;
+};
+const coloured = (text, value, most) => {
+  const tone = most ? Math.abs(value) / most : 0;
+  if (tone < .03) return text;
+  const kind = value > 0 ? "for" : "against";
+  const span = html("span", { class: `word ${kind}`, title: `${signed(value, 3)} of the cosine` }, text);
+  span.style.setProperty("--tone", tone);
+  return span;
+};
+const inColours = (i, words, sums, most) => {
+  const value = new Map(words.map((word, w) => [folding(word), sums[w]])), text = texts[i].normalize("NFC");
+  const { first, tokens } = vocabulary, parts = [];
+  const order = Array.from(tokens.subarray(first[i], first[i + 1]), word => folding(vocabulary.words[word]));
+  let end = 0;
+  for (const [from, to, k] of placesOf(text, order)) {
+    parts.push(text.slice(end, from), coloured(text.slice(from, to), value.get(order[k]), most));
+    end = to;
+  }
+  return [...parts, text.slice(end)];
+};
+const drawText = (letter, i, content) => {
+  const long = texts[i].length > LONG, box = $(`text-${letter.toLowerCase()}`);
+  box.replaceChildren(html("span", { class: "letter" }, letter),
+    html("p", { class: "body", dir: "auto", tabindex: long ? 0 : null }, ...content), ofText(i));
+  if (data.cut[i]) {
+    const shown = `The first ${whole(texts[i].length)} of ${count(data.cut[i], "character")} are shown.`;
+    box.append(html("p", { class: "of" }, shown));
+  }
+};
+
+// The heat map -------------------------------------------------------------------------------------------------------
+
+// The words of each side with the largest contributions, in the order of the text; small ones are added up.
+const condensed = ({ rows, columns, matrix }) => {
+  const most = Math.max(...matrix.flat().map(Math.abs));
+  const keep = (names, sizes) => {
+    const large = largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
+    return large.length === names.length - 1 ? names.map((_, i) => i) : large;  // a single other word has its own row
+  };
+  const size = value => value.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+  const left = keep(rows, matrix.map(size));
+  const right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
+  const place = (chosen, length) =>
+    Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
+  const [r, c] = [place(left, rows.length), place(right, columns.length)];
+  const names = (chosen, all) => {
+    const others = all.length - chosen.length;
+    return [...chosen.map(i => all[i]), ...(others ? [`${others} others`] : [])];
+  };
+  const result = { rows: names(left, rows), columns: names(right, columns) };
+  result.matrix = result.rows.map(() => result.columns.map(() => 0));
+  matrix.forEach((row, i) => row.forEach((value, j) => { result.matrix[r[i]][c[j]] += value; }));
+  return result;
+};
+const cell = (value, most) => {
+  const shown = Math.abs(value) >= .005 ? `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(2).slice(1)}` : "";
+  const element = html("td", { class: value > 0 ? "for" : "against", title: signed(value, 4) }, shown);
+  element.style.setProperty("--tone", most ? Math.abs(value) / most : 0);
+  return element;
+};
+const strongest = ({ rows, columns, matrix }) => {
+  const flat = matrix.flat(), m = columns.length;
+  const name = p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`;
+  return largest(flat, 3).filter(p => flat[p] > 0).map(name);
+};
+const drawHeat = (explanation, value) => {
+  if (explanation.why) return $("heat").replaceChildren(html("p", { class: "hint small" }, explanation.why));
+  const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
+  const most = Math.max(...matrix.flat().map(Math.abs)) || 1, sum = matrix.flat().reduce((u, v) => u + v, 0);
+  const heading = name => html("th", { scope: "col" }, html("span", {}, name));
+  const head = html("tr", {}, html("th", { class: "corner" }), ...columns.map(heading));
+  const body = matrix.map((row, r) =>
+    html("tr", {}, html("th", { scope: "row" }, rows[r]), ...row.map(v => cell(v, most))));
+  const told = pairs.length ? `: ${pairs.join(", ")}` : "";
+  $("heat").replaceChildren(
+    html("p", { class: "hint small" },
+      html("span", { class: "word for" }, "Blue"), " pairs of words raise the cosine, ",
+      html("span", { class: "word against" }, "orange"), ` pairs lower it${told}.`),
+    html("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "Pairs of words" },
+      html("table", {}, html("thead", {}, head), html("tbody", {}, ...body))));
+  $("heat").dataset.sum = sum.toFixed(4);
+  $("heat").dataset.cosine = value.toFixed(4);
+};
+
+// The measure and the neighbours -------------------------------------------------------------------------------------
+
+const byChance = distance => {
+  const among = random, whose = "random pairs of these texts";
+  let low = 0, high = among.length;  // the number of random pairs at most this far apart
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (among[middle] <= distance) low = middle + 1; else high = middle;
+  }
+  const share = (low + 1) / (among.length + 1);
+  if (!low) return `None of ${whole(among.length)} ${whose} is this similar.`;
+  if (share > .4) return `${Math.round(100 * share)} % of ${whose} are at least this similar.`;
+  return `1 in ${whole(Math.round(1 / share))} ${whose} is at least this similar.`;
+};
+const bins = { of: null };
+const histogram = value => {
+  if (!bins.of) {
+    bins.of = new Array(BINS).fill(0);
+    random.forEach(distance => bins.of[Math.max(0, Math.min(BINS - 1, Math.floor((BINS * (2 - distance)) / 2)))]++);
+  }
+  const tallest = Math.max(...bins.of), x = 2 + (2 * BINS * (value + 1));
+  const bars = wanted => bins.of.map((size, i) => (size && wanted(4 + 4 * i)
+    ? `M${2 + 4 * i} 42v${-1 - (36 * size) / tallest}h3.2V42Z` : "")).join("");
+  const drawing = picture(228, 44, svg("path", { class: "bars-of", d: bars(u => u < x) }),
+    svg("path", { class: "bars-of above", d: bars(u => u >= x) }), svg("path", { class: "here", d: `M${x} 2V43` }));
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", "Histogram of the cosines of random pairs, with this cosine marked");
+  return drawing;
+};
+const cosinesWith = i => {
+  const values = new Float32Array(n);
+  for (let j = 0; j < n; j++) values[j] = cosine(i, j);
+  mcsg.steps += n;
+  return values;
+};
+const neighbours = { of: -1, cosines: null, list: [] };
+const findNeighbours = a => {
+  if (neighbours.of === a) return;
+  const cosines = cosinesWith(a);
+  Object.assign(neighbours, { of: a, cosines, list: largest(cosines, NEIGHBOURS, j => j !== a) });
+};
+const drawNear = () => {
+  $("near").replaceChildren(...neighbours.list.map(j => {
+    const button = textButton(j, html("span", { class: "value" }, decimal(neighbours.cosines[j])));
+    button.prepend(swatch(nodes.slot[cut.nodes[cut.clusterOf[j]]]));
+    button.addEventListener("click", event => {
+      event.stopImmediatePropagation();
+      choosePair(state.a, j);
+    }, { capture: true });
+    return html("li", {}, button);
+  }));
+};
+const drawPair = () => {
+  const { a, b } = state;
+  findNeighbours(a);
+  if (n < 2 || a === b) return drawText("A", a, [texts[a] || "(empty)"]);
+  const value = cosine(a, b), explanation = explain(a, b);
+  const sums = explanation.why ? [[], []] : sumsOf(explanation), most = Math.max(...sums.flat().map(Math.abs), 0);
+  const content = (i, words, side) => (explanation.why ? [texts[i] || "(empty)"] : inColours(i, words, side, most));
+  drawText("A", a, content(a, explanation.rows, sums[0]));
+  drawText("B", b, content(b, explanation.columns, sums[1]));
+  const told = [histogram(value), html("p", { class: "chance" }, byChance(1 - value))];
+  $("measure").replaceChildren(html("div", {}, html("strong", {}, decimal(value)), html("p", {}, "cosine")),
+    ...(random.length ? told : []));
+  drawHeat(explanation, value);
+  drawNear();
+};
+
+// Selection: the first choice is A, and its nearest text is B until another text is chosen ---------------------------
+
+const choosePair = (a, b, second = false) => {
+  Object.assign(state, { a, b, second });
+  drawPair();
+  drawMarks();
+  document.querySelectorAll("[data-text]").forEach(markChosen);
+  $("map-hint").textContent = second
+    ? "A is shown with its nearest text. Choose another text to compare with A."
+    : "Similar texts are close to each other. Choose a text, then another to compare with it.";
+  remember();
+};
+const choose = i => {
+  if (n < 2) return;
+  if (state.second && i !== state.a) return choosePair(state.a, i);
+  findNeighbours(i);
+  choosePair(i, neighbours.list[0], true);
+  speak(`A is ${texts[i].slice(0, LONG)}`);
+};
