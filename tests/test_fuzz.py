@@ -16,7 +16,17 @@ from sklearn.exceptions import NotFittedError
 from test_files import FORMATS, gzipped, zipped
 from test_storage import as_bytes, content, forge
 
-from sklearn_mcsg import SIF, EmbeddingVectorizer, GroupNeighbors, ModelComparisonSimilarity, load_word_vectors
+from sklearn_mcsg import (
+    SIF,
+    EmbeddingVectorizer,
+    GroupNeighbors,
+    ModelComparisonClassifier,
+    ModelComparisonSimilarity,
+    TextSearch,
+    load_word_vectors,
+    make_text_embedding,
+    storage,
+)
 from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
 from sklearn_mcsg.text.tables import open_table
 
@@ -209,16 +219,32 @@ def test_static_models(tmp_path, name):
     run()
 
 
-def indexes():
-    rng = np.random.default_rng(0)
-    groups = [rng.normal(size=(3, 4)) for _ in range(6)]
+TEXTS = ["the cat sat", "a dog ran", "cat and dog", "tax of cats", "the the tax", "dog tax"]
+
+
+def calibrated_index(groups):
     index = GroupNeighbors(n_neighbors=2).fit(groups)
     with pytest.warns(UserWarning, match="p-values will be rough"):
         index.comparer().calibrate(random_state=0)
-    yield index
-    yield GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance"), n_neighbors=2).fit(groups)
-    yield GroupNeighbors(ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)).fit(groups)
-    yield GroupNeighbors(SIF(1), n_neighbors=1).fit(groups)
+    return index
+
+
+def text_search(groups):
+    words = ("the", "cat", "dog", "ran", "tax", "and")
+    pipeline = make_text_embedding(vectors=(words, np.random.default_rng(1).normal(size=(6, 4))), random_state=0)
+    return TextSearch(pipeline).fit(TEXTS)
+
+
+SAVED = {
+    "calibrated": calibrated_index,
+    "full": lambda X: GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance")).fit(X),
+    "vmf": lambda X: GroupNeighbors(ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)).fit(
+        X
+    ),
+    "baseline": lambda X: GroupNeighbors(SIF(1)).fit(X),
+    "classifier": lambda X: ModelComparisonClassifier().fit(X, ["a", "b", "c"] * 2),
+    "texts": text_search,
+}
 
 
 @st.composite
@@ -245,24 +271,28 @@ def put(tree, path, value):
     return changed
 
 
-def used(path):
-    index = GroupNeighbors.load(path)
-    similarity, X = index.comparer(), [np.eye(4), np.ones((1, 4))]
-    try:
+def use(estimator):
+    """Ask an estimator what it was saved for."""
+    X = [np.eye(4), np.ones((1, 4))]
+    if isinstance(estimator, TextSearch):
+        assert np.isfinite(estimator.search(["a cat", "tax"], 1).distances).all()
+    elif isinstance(estimator, ModelComparisonClassifier):
+        assert estimator.predict(X).shape == (2,)
+        assert np.isfinite(estimator.predict_proba(X)).all()
+    else:
         for queries in (None, X):
-            distances, _ = index.kneighbors(queries, n_neighbors=1)
-            assert np.isfinite(distances).all()
+            assert np.isfinite(estimator.kneighbors(queries, n_neighbors=1)[0]).all()
         with suppress(NotFittedError):
-            assert np.isfinite(similarity.p_value(X, X)).all()
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+            assert np.isfinite(estimator.comparer().p_value(X, X)).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")
-@pytest.mark.parametrize("i", range(4))
-def test_indexes(tmp_path, i):
+@pytest.mark.parametrize("name", SAVED)
+def test_indexes(tmp_path, name):
     valid, path = tmp_path / "valid", tmp_path / "index"
-    list(indexes())[i].save(valid)
+    rng = np.random.default_rng(0)
+    estimator = SAVED[name]([rng.normal(size=(3, 4)) for _ in range(6)])
+    storage.save(valid, estimator)
     before = content(valid)
     every = list(places(before))
 
@@ -287,8 +317,13 @@ def test_indexes(tmp_path, i):
                 array = other_array(data, array)
                 forge(path, k, as_bytes(array), dtype=array.dtype.str, shape=array.shape)
         with opened_or_explained(path):
-            used(path)
+            opened = storage.load(path, type(estimator))
+            try:
+                use(opened)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
 
+    use(storage.load(valid, type(estimator)))
     run()
 
 
