@@ -300,7 +300,6 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
-        self._validate_params()
         super().restore_state({**state, "learnt": self.learn(state["summaries"], state["references"])})
 
     def _check_unchanged(self) -> None:

@@ -12,8 +12,17 @@ import zlib
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from sklearn_mcsg import GroupNeighbors, Groups, _folder
+from sklearn_mcsg import (
+    EmbeddingVectorizer,
+    GroupEmbedding,
+    GroupNeighbors,
+    Groups,
+    MeanVector,
+    ModelComparisonClassifier,
+    _folder,
+)
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
@@ -130,6 +139,14 @@ DAMAGE = {
         put({"list": ["a"]}, *SIMILARITY, "state", "feature_names_in_"),
         "damaged.*feature_names_in_ must hold 2 names",
     ),
+    "integers": (
+        lambda p: forge(p, 1, as_bytes(np.ones((8, 2), int)), dtype="<i8"),
+        "damaged.*statistics that are not floating-point numbers",
+    ),
+    "type of a field": (
+        put(None, *SIMILARITY, "state", "summaries", "parts", "mean"),
+        "damaged.*mean of a .* is a NoneType",
+    ),
     "not an array": (lambda p: forge(p, 1, b"junk" * 9), "damaged and was not opened"),
     "arrays of another index": (other_arrays, "damaged and was not opened"),
     "path of an array": (lambda p: change(p, arrays=[{"file": "../x.npy"}]), "is not the name of an array"),
@@ -176,6 +193,43 @@ def test_damaged_random_pairs_are_refused(tmp_path, part, value):
     else:
         put(value, *SIMILARITY, "state", "null", "parts", part)(tmp_path)
     with pytest.raises(ValueError, match="damaged.*the random pairs do not fit together"):
+        GroupNeighbors.load(tmp_path)
+
+
+def test_damaged_embeddings_are_refused(tmp_path):
+    groups = Groups(np.random.default_rng(0).normal(size=(24, 2)), np.arange(0, 25, 3))
+    GroupNeighbors(GroupEmbedding().as_similarity(), n_neighbors=1).fit(groups).save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).n_samples_fit_ == 8
+    before = content(tmp_path)
+    put(None, *SIMILARITY, "state", "embedding_", "state", "space")(tmp_path)
+    with pytest.raises(ValueError, match="damaged.*an embedding needs a space and its moments"):
+        GroupNeighbors.load(tmp_path)
+    change(tmp_path, **before)
+    k = before["object"]["state"]["similarity_"]["state"]["summaries"]["array"]
+    array = np.load(file_of(tmp_path, k)).astype(np.int64)
+    forge(tmp_path, k, as_bytes(array), dtype="<i8")
+    with pytest.raises(ValueError, match="damaged.*groups are kept as int64"):
+        GroupNeighbors.load(tmp_path)
+
+
+def test_damaged_classes_are_refused(tmp_path, make_groups):
+    ModelComparisonClassifier().fit(make_groups(6), ["a", "b", "c"] * 2).save(tmp_path)
+    assert ModelComparisonClassifier.load(tmp_path).classes_.tolist() == ["a", "b", "c"]
+    k = content(tmp_path)["object"]["state"]["pooled"]["parts"]["counts"]["array"]
+    forge(tmp_path, k, as_bytes(np.ones(3)), dtype="<f8")
+    with pytest.raises(ValueError, match="damaged.*numbers of groups and classes that are not integers"):
+        ModelComparisonClassifier.load(tmp_path)
+
+
+def test_damaged_word_vectors_are_refused(tmp_path):
+    vectorizer = EmbeddingVectorizer((["a", "b"], np.eye(2)), weighting=None)
+    index = GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(["a", "b", "a b"])
+    index.save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).kneighbors(["a a"])[1].tolist() == [[0]]
+    for i, known in enumerate(content(tmp_path)["arrays"]):
+        if np.array_equal(np.load(file_of(tmp_path, i)), np.eye(2)):
+            forge(tmp_path, i, as_bytes(np.eye(2).astype("U4")), dtype="<U4", shape=known["shape"])
+    with pytest.raises(ValueError, match="damaged.*vectors must hold numbers"):
         GroupNeighbors.load(tmp_path)
 
 
