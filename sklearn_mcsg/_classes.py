@@ -66,6 +66,8 @@ class PooledClasses:
 
     def check(self, n_features: int) -> None:
         """Raise unless all parts describe the same classes and features."""
+        if self.counts.dtype.kind not in "iu" or self.owners.dtype.kind not in "iu":
+            raise ValueError("numbers of groups and classes that are not integers")
         for statistics, rows in ((self.statistics, self.labels), (self.references, self.owners)):
             statistics.check()
             if len(statistics) != len(rows) or statistics.n_features != n_features:

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.calibration import NullDistribution
@@ -52,9 +53,13 @@ class GroupsEstimator(BaseEstimator):
         return {"n_features_in_": self.n_features_in_, "feature_names_in_": names}
 
     def _restore_features(self, state: dict[str, Any]) -> None:
-        self.n_features_in_ = state["n_features_in_"]
-        if state["feature_names_in_"] is not None:
-            self.feature_names_in_ = np.array(state["feature_names_in_"], dtype=object)
+        width, names = state["n_features_in_"], state["feature_names_in_"]
+        check_positive_integer(width, "n_features_in_")
+        if names is not None:
+            if len(names) != width or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"feature_names_in_ must hold {width} names")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = width
 
     def _with_index(self, X: GroupsLike, matrix: np.ndarray) -> Any:
         """A matrix with the row labels of the data frame that the groups come from, if pandas output is set."""

@@ -234,10 +234,18 @@ class FittedGroupsMixin:
 
     def restore_state(self: Any, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
-        if isinstance(state["summaries"], Statistics):
-            state["summaries"].check()
-        self._set_fitted(state["summaries"], state["dtype"], state.get("learnt"))
-        self._fitted = replace(self._fitted, null=state["null"])
+        summaries = state["summaries"]
+        if isinstance(summaries, Statistics):
+            summaries.check()
+        elif isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
+            raise ValueError(f"groups are kept as {summaries.dtype} of shape {summaries.shape}")
+        dtype, null = np.dtype(state["dtype"]), state["null"]
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"results cannot be in {dtype}")
+        if null is not None:
+            null.check()
+        self._set_fitted(summaries, dtype, state.get("learnt"))
+        self._fitted = replace(self._fitted, null=null)
         self._restore_features(state)
 
 

@@ -10,6 +10,7 @@ old content or the new one, and a save that is killed leaves the old one. The ne
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -27,6 +28,8 @@ MmapMode: TypeAlias = Literal["r", "c"] | None
 _INDEX, _LOCK = "index.json", ".lock"
 _ARRAY = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # names that a save gives
 _TRIES = 1000  # to read a folder that others replace at the same time
+_LENGTHS = {(1, 0): 2, (2, 0): 4}  # bytes of the length of a header, by version of the array format
+_LONGEST_HEADER = 10_000  # as in numpy
 _BLOCK = 2**22  # numbers that are checked at a time
 
 
@@ -155,12 +158,18 @@ def _open(stream: BinaryIO, known: dict[str, Any], mmap_mode: MmapMode) -> np.nd
 
 
 def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and dtype of an array. Unlike numpy, accept no headers of Python 2."""
     version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in read:
+    if version not in _LENGTHS:
         raise ValueError(f"version {version} of the array format")
-    shape, _, dtype = read[version](stream)
-    return shape, dtype
+    length = int.from_bytes(stream.read(_LENGTHS[version]), "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"a header of {length} bytes")
+    try:
+        header = ast.literal_eval(stream.read(length).decode("latin1"))
+    except SyntaxError as error:
+        raise ValueError("the header of an array cannot be read") from error
+    return header["shape"], np.dtype(header["descr"])
 
 
 def _checksum(stream: BinaryIO) -> int:

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn_mcsg._cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.engine.comparison import in_precision, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.groups import Groups, GroupsLike
 
@@ -68,7 +69,7 @@ class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
 
     def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
         """Mean vector of each group."""
-        return (_sums(groups) / groups.totals[:, None]).astype(groups.output_dtype)
+        return _means(groups, groups.totals)
 
     def compare(
         self,
@@ -149,15 +150,15 @@ class SIF(MeanVector):
                 f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
                 f"features."
             )
-        embedding = summaries.astype(np.float64, copy=False)
-        _, vectors = (
-            np.linalg.eigh(embedding.T @ embedding) if self.n_components else (None, np.eye(embedding.shape[1]))
-        )
+        if not self.n_components:
+            return np.empty((0, summaries.shape[1]))
+        embedding = summaries.astype(np.float64, copy=False) / _scale_of(summaries)
+        _, vectors = np.linalg.eigh(embedding.T @ embedding)
         return vectors[:, ::-1][:, : self.n_components].T
 
     def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
         """Sum of each group's weighted vectors, divided by their number."""
-        return (_sums(groups) / groups.sizes[:, None]).astype(groups.output_dtype)
+        return _means(groups, groups.sizes)
 
     def prepare(self, learnt: np.ndarray | None, summaries: np.ndarray, output: str) -> np.ndarray:
         """Embeddings without the principal directions."""
@@ -165,7 +166,9 @@ class SIF(MeanVector):
             raise ValueError("n_components has changed since fit: call fit again.")
         if learnt is None or not self.n_components:
             return summaries
-        return (summaries - summaries @ learnt.T @ learnt).astype(summaries.dtype, copy=False)
+        scale = _scale_of(summaries)
+        scaled = summaries / scale
+        return (scale * (scaled - scaled @ learnt.T @ learnt)).astype(summaries.dtype, copy=False)
 
     @property
     def components_(self) -> np.ndarray:
@@ -230,9 +233,9 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
         values = self._transport(left, right, pairs, len(left) * len(right) // (2 if symmetric else 1))
         matrix = np.zeros((len(left), len(right)), dtype)
         for row, columns, distances in values:
-            matrix[row, columns] = distances
+            matrix[row, columns] = in_precision(distances, dtype)
             if symmetric:
-                matrix[columns, row] = distances
+                matrix[columns, row] = matrix[row, columns]
         return -matrix if output == "similarity" else matrix
 
     def compare_rows(self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
@@ -240,12 +243,12 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
         values = np.empty(len(left), dtype)
         pairs = ((i, slice(i, i + 1)) for i in range(len(left)))
         for row, _, distances in self._transport(left, right, pairs, len(left)):
-            values[row] = distances[0]
+            values[row] = in_precision(distances, dtype)[0]
         return -values if output == "similarity" else values
 
     def _transport(
         self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
-    ) -> Iterator[tuple[int, slice, list[float]]]:
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Distances of left groups to some right groups, row by row."""
         import_pot()
         tasks = ((i, j, left[i : i + 1], right[j]) for i, j in pairs)
@@ -255,20 +258,39 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
                 yield row, columns, distances
 
 
-def _distances(row: int, columns: slice, left: Groups, right: Groups) -> tuple[int, slice, list[float]]:
-    ot = import_pot()
-    source = left.rows()
-    distances = []
-    for target, mass in zip(right, right.split(right.weights), strict=True):
-        cost = cdist(source, target.astype(np.float64, copy=False))
-        distances.append(float(ot.emd2(left.weights, mass, cost, check_marginals=False)))
+def _distances(row: int, columns: slice, left: Groups, right: Groups) -> tuple[int, slice, np.ndarray]:
+    source, pairs = left.rows(), zip(right, right.split(right.weights), strict=True)
+    distances = np.array([_distance(source, left.weights, target.astype(np.float64), mass) for target, mass in pairs])
+    if not np.isfinite(distances).all():
+        raise_not_finite(f"The distance of group {row} and group {columns.start + int(np.argmax(distances))}")
     return row, columns, distances
 
 
-def _sums(groups: Groups) -> np.ndarray:
-    """Weighted sum of each group's vectors, by blocks."""
-    groups = groups.without_weightless()
-    return np.concatenate([groups[block].sum(groups[block].rows()) for block in groups.blocks()])
+def _distance(source: np.ndarray, mass: Any, target: np.ndarray, target_mass: np.ndarray) -> float:
+    """Cost of the cheapest moves. Costs are scaled first, because the solver's tolerance is absolute."""
+    scale = max(_scale_of(source), _scale_of(target))
+    cost = cdist(source / scale, target / scale)
+    cost_scale = _scale_of(cost)
+    moved = float(import_pot().emd2(mass, target_mass, cost / cost_scale, check_marginals=False))
+    return moved * cost_scale * scale
+
+
+def _means(groups: Groups, counts: np.ndarray) -> np.ndarray:
+    """Weighted sum of each group's vectors, divided by a count per group, by blocks."""
+    weighty = groups.without_weightless()
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.concatenate([weighty[block].sum(weighty[block].rows()) for block in weighty.blocks()])
+        means = (sums / counts[:, None]).astype(groups.output_dtype)
+    finite = np.isfinite(means).all(axis=1)
+    if not finite.all():
+        raise_not_finite(f"The mean of group {int(np.argmin(finite))}")
+    return means
+
+
+def _scale_of(values: np.ndarray) -> float:
+    """The power of two next to the largest value: dividing by it is exact, and squares do not overflow after it."""
+    _, exponent = np.frexp(np.abs(values).max(initial=0))
+    return float(np.ldexp(1.0, exponent - 1))
 
 
 def import_pot() -> Any:

@@ -100,6 +100,13 @@ class NullDistribution:
                 f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
             )
 
+    def check(self) -> None:
+        """Raise unless all parts are what `of` makes of them, as those from a file may not be."""
+        fits = self.size.ndim == 1 and self.size.shape == self.distance.shape and len(self.size) > 0
+        numeric = self.size.dtype.kind == self.distance.dtype.kind == "f" and isinstance(self.power, int)
+        if not (fits and numeric and self.power > 0 and (np.diff(self.size) >= 0).all() and self.output in OUTPUTS):
+            raise ValueError("the random pairs do not fit together")
+
     @property
     def window(self) -> int:
         """Number of random pairs that a pair is compared with."""

@@ -399,6 +399,8 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore what `stored_state` returned."""
+        if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
+            raise TypeError("an embedding needs a space and its moments")
         self._set_fitted(state["space"], state["moments"])
         self._restore_features(state)
 

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sklearn_mcsg._checks import check_share
 from sklearn_mcsg._estimator import split_pipeline
-from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg._validation import validate_group
+from sklearn_mcsg.groups import Groups, GroupsLike
 
 __all__ = ["PairSimilarity", "spearman_interval"]
 
@@ -23,8 +24,9 @@ __all__ = ["PairSimilarity", "spearman_interval"]
 class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     """Similarity of pairs, scored against human judgements.
 
-    A sample is a pair of texts or of groups. `predict` gives the similarity of each pair and `score` its rank
-    correlation with the given values, so that `GridSearchCV` can choose likelihood, criterion, weights and vectors.
+    A sample is a pair of texts, of arrays, or of `Groups` that hold one group each. `predict` gives the similarity of
+    each pair and `score` its rank correlation with the given values, so that `GridSearchCV` can choose likelihood,
+    criterion, weights and vectors.
 
     Parameters
     ----------
@@ -40,6 +42,9 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     -----
     `predict` negates outputs that grow with dissimilarity (``"distance"``, ``"divergence"``, ``"centered"``), so that
     higher always means more similar.
+
+    Iterating over `Groups`, as `zip` does, yields plain arrays without weights. Pairs that keep them are
+    ``[(A[[i]], B[[i]]) for i in range(len(A))]``.
 
     Examples
     --------
@@ -86,7 +91,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
                 f"{type(last).__name__}."
             )
         left, right = _sides(X)
-        self.estimator_ = clone(self.estimator).fit([*left, *right])
+        both = Groups.concatenate([left, right]) if isinstance(left, Groups) else [*left, *right]
+        self.estimator_ = clone(self.estimator).fit(both)
         return self
 
     def predict(self, X: GroupsLike) -> np.ndarray:
@@ -204,8 +210,21 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
     return (x * y).sum(axis=axis) / np.where(norms > 0, norms, 1)
 
 
-def _sides(X: Any) -> tuple[list, list]:
-    """The left and the right elements of pairs."""
+def _sides(X: Any) -> tuple[Any, Any]:
+    """The left and the right elements of pairs: lists, or `Groups` if any element is."""
+    left, right = _columns(X)
+    if not any(isinstance(x, Groups) for x in (*left, *right)):
+        return left, right
+    return _joined(left), _joined(right)
+
+
+def _joined(elements: list) -> Groups:
+    return Groups.concatenate(
+        [validate_group(x, allow_empty=True, name=f"An element of pair {i}") for i, x in enumerate(elements)]
+    )
+
+
+def _columns(X: Any) -> tuple[list, list]:
     if hasattr(X, "columns"):
         columns = list(X.columns)
         if len(columns) != 2:

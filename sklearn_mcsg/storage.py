@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -105,7 +106,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     try:
         known, version = content["format"] == _FORMAT, int(content["version"])
         if not known or version < 1:
-            raise ValueError(f"format {content['format']!r}, version {version}")
+            raise ValueError(f"format {content['format']!r:.60}, version {version}")
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
     if version != _VERSION:
@@ -122,7 +123,8 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     except UnregisteredError as error:
         raise ValueError(f"{path} {error}") from error
     except _ERRORS as error:
-        raise ValueError(f"{path} is damaged and was not opened: {error}.") from error
+        why = str(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__}, {error}"
+        raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator
@@ -186,9 +188,35 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
             f"holds a {value['class']}, which is not registered: import the module that defines it, then load again."
         )
     decoded = cls(**parts)
+    _check_parts(decoded)
     if state:
         decoded.restore_state(state)
     return decoded
+
+
+def _check_parts(decoded: Any) -> None:
+    """Raise unless parameters are valid and the fields of a dataclass have the types that it declares."""
+    if hasattr(decoded, "_parameter_constraints"):
+        decoded._validate_params()
+    if not is_dataclass(decoded):
+        return
+    hints = get_type_hints(type(decoded))
+    for field in fields(decoded):
+        value = getattr(decoded, field.name)
+        if not _is_a(value, hints[field.name]):
+            raise TypeError(f"{field.name} of a {type(decoded).__name__} is a {type(value).__name__}")
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Whether a value is of a declared type; the items of containers are not looked at."""
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
+        return any(_is_a(value, one) for one in get_args(hint))
+    kind = get_origin(hint) or hint
+    if hint is float:
+        kind = int | float
+    if hint is Any or not isinstance(kind, type | UnionType):  # such as a type variable
+        return True
+    return isinstance(value, kind) and (hint is bool or not isinstance(value, bool))
 
 
 def _short(value: object) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -171,3 +172,29 @@ def test_a_mean_of_zero_has_cosine_zero_with_all():
     assert_allclose(MeanVector().pairwise(X), [[0, 0], [0, 1]], atol=1e-12)
     assert_allclose(MeanVector("distance").pairwise(X), [[0, 1], [1, 0]], atol=1e-12)
     assert_allclose(MeanVector("distance").paired(X[[0, 0, 1]], X[[1, 0, 1]]), [1, 1, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-500, 2.0**-60, 2.0**500, 2.0**1018])
+@every_baseline
+def test_units_do_not_matter(make_groups, baseline, scale):
+    groups = make_groups(weighted=True)
+    scaled = Groups(scale * groups.vectors, groups.offsets, weights=groups.weights)
+    unit = scale if isinstance(baseline, WordMoversDistance) else 1.0
+    expected, found = clone(baseline).fit(groups), clone(baseline).fit(scaled)
+    assert_array_equal(found.pairwise(scaled) / unit, expected.pairwise(groups))
+    assert_array_equal(found.paired(scaled, scaled[::-1]) / unit, expected.paired(groups, groups[::-1]))
+
+
+@every_baseline
+def test_numbers_beyond_double_precision_are_reported(baseline):
+    X = [np.full((4, 3), 1e308), np.full((4, 3), -1e308)]
+    named = "distance of group 0 and group 1" if isinstance(baseline, WordMoversDistance) else "mean of group 0"
+    with pytest.raises(ValueError, match=f"The {named} is not a finite number.*Rescale"):
+        clone(baseline).fit(X).pairwise(X)
+
+
+def test_distances_beyond_single_precision_are_reported():
+    X = [np.full((1, 2), 3e38, dtype=np.float32), np.full((1, 2), -3e38, dtype=np.float32)]
+    for compare in (WordMoversDistance().pairwise, lambda X: WordMoversDistance().paired(X[:1], X[1:])):
+        with pytest.raises(ValueError, match="exceeds the range of float32"):
+            compare(X)

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from unicodedata import category
 
@@ -595,8 +596,15 @@ BROKEN = {
     "deep.jsonl": (b"[" * 200_000, "deep.jsonl, line 1: JSON nested too deeply"),
     "digits.jsonl": (
         b'{"text": "a", "n": ' + b"9" * 100_000 + b"}",
-        "digits.jsonl, line 1: not JSON (Exceeds the limit",
+        "digits.jsonl, line 1: not JSON (a number of too many digits)",
     ),
+    "list.jsonl": (
+        b'{"text": [' + b"1, " * 9999 + b"1]}",
+        "list.jsonl, line 1: a text is expected, got [1, 1, 1",
+    ),
+    "wide.csv": (b"a," * 9999 + b"b\n", "wide.csv, line 1: there is no column 'text'; there are 'a', 'a', 'a'"),
+    "escaped.jsonl": (rb'"a\u0000"', "escaped.jsonl, line 1: the text holds a NUL character"),
+    "surrogate.jsonl": (b'"a"\n"\\ud83d"', "surrogate.jsonl, line 2: half of a surrogate pair"),
     "nul.txt": ("one\ntwo\n".encode("utf-16-le"), "nul.txt, line 1: a NUL character. A file in UTF-16"),
     "junk.parquet": (b"junk", "junk.parquet: not Parquet"),
 }
@@ -609,6 +617,7 @@ def test_broken_corpora(mcsg, tmp_path, name):
         (tmp_path / name).write_bytes(content)
     error = mcsg("dedupe", tmp_path / name, code=1).err
     assert message in error
+    assert len(error) < 1000
     assert error.startswith("mcsg: error: ")
     assert error.count("\n") == 1
 
@@ -734,8 +743,35 @@ def test_a_pipe_gets_texts_as_they_are(mcsg, tmp_path):
     assert sorted(text["text"] for text in found["clusters"][0]["typical"]) == texts
 
 
-def test_names_of_files_are_escaped_in_errors(mcsg, tmp_path):
+def test_names_of_files_are_escaped_in_errors_and_notes(mcsg, tmp_path):
     assert "evil\\x1b[31m.txt: No such file" in mcsg("cluster", tmp_path / "evil\x1b[31m.txt", code=1).err
+    path = tmp_path / "evil\x1b[31m.csv"
+    path.write_text("heading\na cat\na dog\n")
+    assert "evil\\x1b[31m.csv has one column" in mcsg("cluster", path, "-n", 1).err
+
+
+def test_warnings_are_escaped(mcsg, tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("a cat\na dog\n")
+
+    def lines(path):
+        warnings.warn("evil \x1b[31m", stacklevel=1)
+        return [(1, "a cat"), (2, "a dog")]
+
+    monkeypatch.setattr("sklearn_mcsg.cli.corpus._lines", lines)
+    assert "mcsg: warning: evil \\x1b[31m" in mcsg("cluster", path, "-n", 1).err
+
+
+def test_a_damaged_page_of_parquet(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": ["one text", "another"]}), path)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 20 + data[24:])
+    with pytest.raises(ValueError, match=r"a.parquet: not Parquet \(.*\)"):
+        read_corpus(str(path))
 
 
 def start(*arguments, **options):

@@ -451,6 +451,12 @@ def test_bad_calls_get_a_sentence(make_groups):
         GroupEmbedding("diag", reg_covar=0).fit([X[0], X[1][:1], X[2]])
 
 
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full"])
+def test_vectors_beyond_the_range_of_squares_are_reported(make_groups, likelihood):
+    with pytest.raises(ValueError, match="is not a finite number.*Rescale"):
+        GroupEmbedding(likelihood).fit(make_groups(scale=1e160))
+
+
 def test_constant_features_and_equal_groups_are_finite(make_groups):
     X = make_groups(10, 3, (3, 9))
     constant = Groups(X.vectors * [1, 0, 1], X.offsets)

@@ -354,8 +354,29 @@ def test_damaged_gzip(write):
 
 
 def test_archive_of_several_files(write):
-    with pytest.raises(ValueError, match=r"a.zip holds 2 files \(member0.txt, member1.txt\): extract"):
+    with pytest.raises(ValueError, match=r"a.zip holds 2 files \('member0.txt', 'member1.txt'\): extract"):
         load_word_vectors(write(zipped(text(), text()), "a.zip"))
+
+
+def with_byte(data, place, value):
+    return data[:place] + bytes([value]) + data[place + 1 :]
+
+
+DAMAGED = {
+    "start of an archive": b"PK\x03\x04",
+    "start of gzip": gzipped(text().encode())[:9],
+    "block of gzip": with_byte(gzipped(text().encode()), 10, 0xFF),
+    "encrypted archive": with_byte(zipped(text()), zipped(text()).rindex(b"PK\x01\x02") + 8, 1),
+    "method of an archive": with_byte(zipped(text()), zipped(text()).rindex(b"PK\x01\x02") + 10, 97),
+    "directory of an archive": with_byte(zipped(text()), len(zipped(text())) - 4, 0xFF),
+}
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_before_the_first_word(write, kind, on_error):
+    with pytest.raises(ValueError, match="file.txt is damaged or breaks off in its first line.*: download it again"):
+        load_word_vectors(write(DAMAGED[kind]), on_error=on_error)
 
 
 @pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS)

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg import (
     SIF,
     EmbeddingVectorizer,
+    Groups,
     MeanVector,
     ModelComparisonSimilarity,
     PairSimilarity,
@@ -49,6 +50,22 @@ def test_pairs_of_groups(make_groups):
     model = PairSimilarity(ModelComparisonSimilarity(prior_strength=1.0)).fit(pairs)
     assert model.estimator_.n_groups_ == 18
     assert_allclose(model.predict(pairs), model.estimator_.paired(groups[:9], groups[1:]))
+
+
+def test_pairs_of_weighted_groups_keep_their_weights(make_groups):
+    A, B = make_groups(9, weighted=True), make_groups(9, weighted=True, seed=1)
+    pairs = [(A[[i]], B[i : i + 1]) for i in range(9)]
+    model = PairSimilarity(ModelComparisonSimilarity(prior_strength=1.0))
+    expected = ModelComparisonSimilarity(prior_strength=1.0).fit(Groups.concatenate([A, B])).paired(A, B)
+    assert_allclose(model.fit(pairs).predict(pairs), expected)
+    assert_allclose(model.predict(pairs[3:5]), expected[3:5])
+    assert np.abs(model.predict(list(zip(A, B, strict=True))) - expected).max() > 1e-3, "arrays have no weights"
+    search = GridSearchCV(model, {"estimator__likelihood": ["diag", "spherical"]}, cv=3).fit(pairs, np.arange(9))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    mixed = [(A[[0]], B[0]), (A[1], B[[1]])]
+    assert model.predict(mixed).shape == (2,)
+    with pytest.raises(ValueError, match="An element of pair 1 holds 9 groups, but must be a single group"):
+        model.fit([pairs[0], (A, B[[1]])])
 
 
 @pytest.mark.parametrize(

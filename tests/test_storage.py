@@ -12,8 +12,17 @@ import zlib
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from sklearn_mcsg import GroupNeighbors, Groups, _folder
+from sklearn_mcsg import (
+    EmbeddingVectorizer,
+    GroupEmbedding,
+    GroupNeighbors,
+    Groups,
+    MeanVector,
+    ModelComparisonClassifier,
+    _folder,
+)
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
@@ -76,6 +85,25 @@ def other_arrays(path):
     change(path, arrays=arrays)
 
 
+def header(text, version=1):
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 * version, "little") + text
+
+
+def put(value, *names):
+    """Replace a part of the index, named from its outermost object on."""
+
+    def damage(path):
+        tree = content(path)["object"]
+        inner = tree
+        for name in names[:-1]:
+            inner = inner[name]
+        inner[names[-1]] = value
+        change(path, object=tree)
+
+    return damage
+
+
+SIMILARITY = ("state", "similarity_")
 DAMAGE = {
     "truncated array": (lambda p: file_of(p, 1).write_bytes(file_of(p, 1).read_bytes()[:-8]), "damaged.*-1.npy has"),
     "changed byte": (
@@ -97,6 +125,28 @@ DAMAGE = {
         "damaged.*is too short or too long",
     ),
     "negative header": (lambda p: forge(p, 1, claiming((-1, 2)), shape=[-1, 2]), "damaged and was not opened"),
+    "header of Python 2": (
+        lambda p: forge(p, 1, header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (8L, 2L)}")),
+        "damaged.*the header of an array cannot be read",
+    ),
+    "long header": (lambda p: forge(p, 1, header(b" " * 20_000, version=2)), "damaged.*a header of 20000 bytes"),
+    "version 3 of arrays": (lambda p: forge(p, 1, header(b"{}", version=3)), r"damaged.*version \(3, 0\)"),
+    "output": (put(None, *SIMILARITY, "parts", "output"), "damaged.*The 'output' parameter"),
+    "precision": (put("float16", *SIMILARITY, "state", "dtype"), "damaged.*results cannot be in float16"),
+    "random pairs": (put(3, *SIMILARITY, "state", "null"), "damaged and was not opened: AttributeError, 'int' object"),
+    "width": (put(-1, *SIMILARITY, "state", "n_features_in_"), "damaged.*n_features_in_ must be a positive integer"),
+    "names of features": (
+        put({"list": ["a"]}, *SIMILARITY, "state", "feature_names_in_"),
+        "damaged.*feature_names_in_ must hold 2 names",
+    ),
+    "integers": (
+        lambda p: forge(p, 1, as_bytes(np.ones((8, 2), int)), dtype="<i8"),
+        "damaged.*statistics that are not floating-point numbers",
+    ),
+    "type of a field": (
+        put(None, *SIMILARITY, "state", "summaries", "parts", "mean"),
+        "damaged.*mean of a .* is a NoneType",
+    ),
     "not an array": (lambda p: forge(p, 1, b"junk" * 9), "damaged and was not opened"),
     "arrays of another index": (other_arrays, "damaged and was not opened"),
     "path of an array": (lambda p: change(p, arrays=[{"file": "../x.npy"}]), "is not the name of an array"),
@@ -128,6 +178,59 @@ def test_damaged_folders_are_refused(saved, damage, message, mmap_mode):
     damage(saved)
     with pytest.raises(ValueError, match=message):
         GroupNeighbors.load(saved, mmap_mode=mmap_mode)
+
+
+@pytest.mark.parametrize(("part", "value"), [("size", 0), ("distance", 0), ("output", "x"), ("power", 0)])
+def test_damaged_random_pairs_are_refused(tmp_path, part, value):
+    index = index_of(60)
+    index.comparer().calibrate(random_state=0)
+    index.save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).comparer().n_random_pairs == 1770
+    if part in ("size", "distance"):
+        k = content(tmp_path)["object"]["state"]["similarity_"]["state"]["null"]["parts"][part]["array"]
+        array = np.load(file_of(tmp_path, k))[::-1][:-1]
+        forge(tmp_path, k, as_bytes(array), shape=array.shape)
+    else:
+        put(value, *SIMILARITY, "state", "null", "parts", part)(tmp_path)
+    with pytest.raises(ValueError, match="damaged.*the random pairs do not fit together"):
+        GroupNeighbors.load(tmp_path)
+
+
+def test_damaged_embeddings_are_refused(tmp_path):
+    groups = Groups(np.random.default_rng(0).normal(size=(24, 2)), np.arange(0, 25, 3))
+    GroupNeighbors(GroupEmbedding().as_similarity(), n_neighbors=1).fit(groups).save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).n_samples_fit_ == 8
+    before = content(tmp_path)
+    put(None, *SIMILARITY, "state", "embedding_", "state", "space")(tmp_path)
+    with pytest.raises(ValueError, match="damaged.*an embedding needs a space and its moments"):
+        GroupNeighbors.load(tmp_path)
+    change(tmp_path, **before)
+    k = before["object"]["state"]["similarity_"]["state"]["summaries"]["array"]
+    array = np.load(file_of(tmp_path, k)).astype(np.int64)
+    forge(tmp_path, k, as_bytes(array), dtype="<i8")
+    with pytest.raises(ValueError, match="damaged.*groups are kept as int64"):
+        GroupNeighbors.load(tmp_path)
+
+
+def test_damaged_classes_are_refused(tmp_path, make_groups):
+    ModelComparisonClassifier().fit(make_groups(6), ["a", "b", "c"] * 2).save(tmp_path)
+    assert ModelComparisonClassifier.load(tmp_path).classes_.tolist() == ["a", "b", "c"]
+    k = content(tmp_path)["object"]["state"]["pooled"]["parts"]["counts"]["array"]
+    forge(tmp_path, k, as_bytes(np.ones(3)), dtype="<f8")
+    with pytest.raises(ValueError, match="damaged.*numbers of groups and classes that are not integers"):
+        ModelComparisonClassifier.load(tmp_path)
+
+
+def test_damaged_word_vectors_are_refused(tmp_path):
+    vectorizer = EmbeddingVectorizer((["a", "b"], np.eye(2)), weighting=None)
+    index = GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(["a", "b", "a b"])
+    index.save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).kneighbors(["a a"])[1].tolist() == [[0]]
+    for i, known in enumerate(content(tmp_path)["arrays"]):
+        if np.array_equal(np.load(file_of(tmp_path, i)), np.eye(2)):
+            forge(tmp_path, i, as_bytes(np.eye(2).astype("U4")), dtype="<U4", shape=known["shape"])
+    with pytest.raises(ValueError, match="damaged.*vectors must hold numbers"):
+        GroupNeighbors.load(tmp_path)
 
 
 def test_saving_touches_nothing_else(saved, tmp_path):
@@ -186,17 +289,22 @@ def test_an_index_that_is_open_can_be_replaced(saved):
 
 
 def save_until_killed(path, event_number):
-    """Save in this process, and kill it at a call of the file system."""
-    index, count = index_of(5), 0
+    """Save in this process, and kill it at a call of the file system; a file is half written before it is flushed."""
+    index, count, fsync = index_of(5), 0, os.fsync
 
-    def audit(event, arguments):
+    def killed(before=lambda: None):
         nonlocal count
-        if event == "open" or event.startswith("os."):
-            count += 1
-            if count == event_number:
-                os.kill(os.getpid(), signal.SIGKILL)
+        count += 1
+        if count == event_number:
+            before()
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(audit)
+    def flush(descriptor):
+        killed(lambda: os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2))
+        fsync(descriptor)
+
+    os.fsync = flush
+    sys.addaudithook(lambda event, _: killed() if event == "open" or event.startswith("os.") else None)
     index.save(path)
 
 

@@ -83,4 +83,4 @@ def _say_warnings(quiet: bool) -> None:
     warnings.simplefilter("ignore")
     if not quiet:
         warnings.simplefilter("once", UserWarning)
-    warnings.showwarning = lambda message, *_: print(f"mcsg: warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_: print(f"mcsg: warning: {escaped(str(message))}", file=sys.stderr)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import reprlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+_SHOWN_COLUMNS = 20  # names of columns in an error
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def _number(field: str, place: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise ValueError(f"{place}: the first field must be a number, got {field!r}.")
+        raise ValueError(f"{place}: the first field must be a number, got {reprlib.repr(field)}.")
     return value
 
 
@@ -129,13 +133,14 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
     try:
         header = next(rows, [])
         if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
-            raise ValueError(f"{_place(path, 1)}: fields must be separated by {delimiter!r}, got {header[0]!r}.")
+            got = reprlib.repr(header[0])
+            raise ValueError(f"{_place(path, 1)}: fields must be separated by {delimiter!r}, got {got}.")
         if _is_text(header, table):
             yield 1, header[0], {"text": header[0]} if table.keep_columns else {}
             header = ["text"]
         chosen = _choose(table.column, header, _place(path, 1))
         if header.count(chosen) > 1:
-            raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {chosen!r}.")
+            raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {reprlib.repr(chosen)}.")
         names, place, before = _distinct(header), header.index(chosen), rows.line_num
         for row in rows:
             if row and len(row) != len(header):
@@ -152,15 +157,20 @@ def _is_text(header: list[str], table: _Table) -> bool:
     if len(header) != 1 or header[0] == table.column:
         return False
     is_text = table.column is None and len(header[0].split()) != 1
-    what = "is read as a text, because a heading is one word" if is_text else f"{header[0]!r} is read as the heading"
+    heading = f"{reprlib.repr(header[0])} is read as the heading"
+    what = "is read as a text, because a heading is one word" if is_text else heading
     table.notes.append(f"{_name(table.path)} has one column; its first line {what}.")
     return is_text
 
 
 def _distinct(names: list[str]) -> list[str]:
     """Names of columns, with a number after the second and further ones of the same name."""
-    before = [names[:k].count(name) for k, name in enumerate(names)]
-    return [f"{name}.{n}" if n else name for name, n in zip(names, before, strict=True)]
+    before: Counter[str] = Counter()
+    distinct = []
+    for name in names:
+        distinct.append(f"{name}.{before[name]}" if before[name] else name)
+        before[name] += 1
+    return distinct
 
 
 def _read_json_lines(table: _Table) -> Iterator[_Row]:
@@ -173,12 +183,25 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
         except RecursionError:
             raise ValueError(f"{_place(path, line)}: JSON nested too deeply.") from None
         except ValueError as error:
-            raise ValueError(f"{_place(path, line)}: not JSON ({getattr(error, 'msg', error)}).") from error
+            why = getattr(error, "msg", "a number of too many digits")
+            raise ValueError(f"{_place(path, line)}: not JSON ({why}).") from error
+        if "\\ud" in text.lower() and not _is_unicode(value):
+            raise ValueError(
+                f"{_place(path, line)}: one half of a surrogate pair (\\ud800 to \\udfff) is no character."
+            )
         fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
             value = value[chosen]
         yield line, _checked(value, _place(path, line)), fields if table.keep_columns else {}
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_parquet(table: _Table) -> Iterator[_Row]:
@@ -191,7 +214,9 @@ def _read_parquet(table: _Table) -> Iterator[_Row]:
         chosen = _choose(table.column, parquet.read_schema(path).names, path)
         read = parquet.read_table(path, columns=None if table.keep_columns else [chosen])
         values, fields = read.column(chosen).to_pylist(), read.to_pylist() if table.keep_columns else []
-    except ArrowException as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not of the content
+            raise
         raise ValueError(f"{path}: not Parquet ({str(error).splitlines()[0].rstrip('.')}).") from error
     for row, value in enumerate(values, start=1):
         yield row, _checked(value, f"{path}, row {row}"), fields[row - 1] if fields else {}
@@ -234,9 +259,10 @@ def _choose(column: str | None, names: list[str], place: str) -> str:
         return names[0]
     wanted = "text" if column is None else column
     if wanted not in names:
-        have = ", ".join(map(repr, names)) or "none"
+        have = ", ".join(map(reprlib.repr, names[:_SHOWN_COLUMNS])) or "none"
+        have += f" and {len(names) - _SHOWN_COLUMNS} more" if len(names) > _SHOWN_COLUMNS else ""
         remedy = "" if column else ". Choose one with --column"
-        raise ValueError(f"{place}: there is no column {wanted!r}; there are {have}{remedy}.")
+        raise ValueError(f"{place}: there is no column {reprlib.repr(wanted)}; there are {have}{remedy}.")
     return wanted
 
 
@@ -244,7 +270,9 @@ def _checked(value: Any, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"{place}: a text is expected, got {value!r}.")
+        raise ValueError(f"{place}: a text is expected, got {reprlib.repr(value)}.")
+    if "\0" in value:
+        raise ValueError(f"{place}: the text holds a NUL character.")
     return value
 
 

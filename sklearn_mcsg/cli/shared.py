@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli.corpus import Corpus, read_corpus
+from sklearn_mcsg.cli.terminal import escaped
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text import EmbeddingVectorizer, make_text_embedding, make_text_similarity
 from sklearn_mcsg.text.spelling import share_of_unknown_words
@@ -117,4 +118,4 @@ def count(n: int, noun: str) -> str:
 def tell(options: argparse.Namespace, message: str, only_while_waiting: bool = False) -> None:
     """Print a note on standard error unless `quiet` is set; notes `only_while_waiting` need a terminal."""
     if not options.quiet and (sys.stderr.isatty() or not only_while_waiting):
-        print(message, file=sys.stderr)
+        print(escaped(message), file=sys.stderr)

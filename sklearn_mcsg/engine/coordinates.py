@@ -73,8 +73,11 @@ class Coordinates:
     def of_statistics(self, statistics: Statistics, first: int = 0) -> np.ndarray:
         """Coordinates of groups, from their statistics without pseudo-vectors."""
         statistics = self.comparison.with_pseudo(statistics)
-        with np.errstate(all="ignore"):
-            location, scale = self.comparison.likelihood.coordinates(statistics, self.corpus)
+        try:
+            with np.errstate(all="ignore"):
+                location, scale = self.comparison.likelihood.coordinates(statistics, self.corpus)
+        except np.linalg.LinAlgError:  # of a covariance that has overflowed
+            raise_not_finite("A covariance")
         coordinates = np.hstack([location, self.spread * scale])
         finite = np.isfinite(coordinates).all(axis=1)
         if not finite.all():

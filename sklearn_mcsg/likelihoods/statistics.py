@@ -117,8 +117,11 @@ class Statistics:
         return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
 
     def check(self) -> None:
-        """Raise unless all parts describe the same number of groups."""
-        lengths = {f.name: len(value) for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)}
+        """Raise unless all parts are numbers that describe the same number of groups."""
+        parts = {f.name: value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)}
+        if any(part.dtype.kind != "f" for part in parts.values()):
+            raise ValueError("statistics that are not floating-point numbers")
+        lengths = {name: len(part) for name, part in parts.items()}
         if set(lengths.values()) != {len(self)} or self.mean.ndim != 2:
             raise ValueError(f"statistics of different numbers of groups: {lengths}")
 

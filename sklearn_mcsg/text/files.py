@@ -125,11 +125,8 @@ def _decompressed(file: Any, name: str) -> Iterator[bytes]:
     if magic[:2] == b"\x1f\x8b":
         stream = gzip.GzipFile(fileobj=file)
     elif magic == b"PK\x03\x04" and zipfile.is_zipfile(file):
-        archive = zipfile.ZipFile(file)
-        members = [m.filename for m in archive.infolist() if not (m.is_dir() or m.filename.startswith("__MACOSX/"))]
-        if len(members) != 1:
-            raise ValueError(f"{name} holds {len(members)} files ({', '.join(members)}): extract one and pass that.")
-        stream = archive.open(members[0])
+        yield from _unzipped(file, name)
+        return
     elif magic == b"PK\x03\x04":  # the archive is truncated, so its directory is missing
         file.seek(26)
         file.seek(30 + int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little"))
@@ -138,6 +135,20 @@ def _decompressed(file: Any, name: str) -> Iterator[bytes]:
             yield inflater.decompress(piece)
         raise EOFError
     yield from iter(lambda: stream.read1(_CHUNK), b"")
+
+
+def _unzipped(file: Any, name: str) -> Iterator[bytes]:
+    try:
+        archive = zipfile.ZipFile(file)
+        members = [m.filename for m in archive.infolist() if not (m.is_dir() or m.filename.startswith("__MACOSX/"))]
+        if len(members) == 1:
+            stream = archive.open(members[0])
+            yield from iter(lambda: stream.read1(_CHUNK), b"")  # type: ignore[attr-defined]
+    except Exception as error:  # zipfile and its decompressors raise many kinds
+        raise zipfile.BadZipFile(str(error)) from error
+    if len(members) != 1:
+        some = ", ".join(map(_short, members[:5])) + (", ..." if len(members) > 5 else "")
+        raise ValueError(f"{name} holds {len(members)} files ({some}): extract one and pass that.")
 
 
 def _recognise(head: bytes, name: str) -> tuple[int, int, int, bool]:
@@ -215,9 +226,7 @@ class _Reader:
 
     def read(self, chunks: Iterator[bytes]) -> None:
         """Read until the end, the limit or the last wanted word."""
-        head = next(chunks).removeprefix(b"\xef\xbb\xbf")
-        while b"\n" not in head and len(head) < _LONGEST and (more := next(chunks, b"")):
-            head += more
+        head = self._head(chunks)
         if b"\r" in (first := head.partition(b"\n")[0].rstrip(b"\r")) and b"\0" not in first:
             raise ValueError(
                 f"{self.name}, line 1 holds carriage returns: lines must end with a line feed. Convert the file, for "
@@ -237,6 +246,21 @@ class _Reader:
             whose = "No word" if self.wanted is None else f"None of the {len(self.wanted)} words of the vocabulary"
             why = self.trouble() or "check its content, and upper and lower case"
             raise ValueError(f"{whose} was found in the {self.n_read} {self.unit}s read of {self.name}: {why}.")
+
+    def _head(self, chunks: Iterator[bytes]) -> bytes:
+        """The first line at least, without a byte order mark."""
+        head = b""
+        try:
+            for chunk in chunks:
+                head += chunk
+                if b"\n" in head or len(head) >= _LONGEST:
+                    break
+        except _BROKEN as error:
+            why = f" ({error})" if str(error) else ""
+            raise ValueError(
+                f"{self.name} is damaged or breaks off in its first line{why}: download it again."
+            ) from error
+        return head.removeprefix(b"\xef\xbb\xbf")
 
     def _lines(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
         """Blocks of lines, split into word and numbers, without trailing blank lines or a truncated last line."""

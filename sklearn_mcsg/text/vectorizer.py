@@ -166,6 +166,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
+        if not isinstance(self.vectors, str):  # arrays of the same file, which may be damaged
+            self._opened()
         self.oov_rate_, self._total = state["oov_rate"], state["total"]
         if self.frequencies is None:
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))

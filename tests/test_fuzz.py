@@ -1,0 +1,344 @@
+"""Files that nobody meant to write: readers open them or say what is wrong, in bounded memory."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, configuration, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from test_files import FORMATS, gzipped, zipped
+from test_storage import as_bytes, content, forge
+
+from sklearn_mcsg import (
+    SIF,
+    EmbeddingVectorizer,
+    GroupNeighbors,
+    ModelComparisonClassifier,
+    ModelComparisonSimilarity,
+    TextSearch,
+    load_word_vectors,
+    make_text_embedding,
+    storage,
+)
+from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
+from sklearn_mcsg.text.tables import open_table
+
+configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
+N_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))  # files per reader
+fuzz = settings(
+    max_examples=N_EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+ODD = [b"\0", b"\r", b"\n", b"\t", b" ", b'"', b"'", b",", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1b[2J"]
+ODD += [b"nan", b"inf", b"-inf", b"1e999", b"-", b"null", b"true", b"[]", b"{}", b"[" * 3000, b"9" * 5000, b"1e-400"]
+ODD += ["\u202e".encode(), "\u2028".encode(), b"\x85", b"\xed\xa0\x80", b"99999999999999999999 3\n", b"1000000000 2\n"]
+
+
+@st.composite
+def changed(draw, valid):
+    """Bytes of a valid file with some parts cut out, doubled or replaced."""
+    data = draw(st.sampled_from(valid))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(data)))
+        stop = draw(st.integers(start, min(start + draw(st.sampled_from([0, 1, 8, 10**6])), len(data))))
+        put = draw(st.one_of(st.sampled_from(ODD), st.binary(max_size=8), st.just(2 * data[start:stop])))
+        data = data[:start] + put + data[stop:]
+    return data
+
+
+def files(valid):
+    return st.one_of(changed(valid), st.binary(max_size=200))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory():
+    """At most 2 GiB more address space than now: a reader that believes a header gets a MemoryError, which fails."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 2**31, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextmanager
+def opened_or_explained(path):
+    """Accept success, and errors of the documented kinds that name the file and are short."""
+    message = ""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        message = str(error)
+        if path.name not in message:
+            raise
+    assert len(message) < 1000, "an error is a sentence, not the file"
+
+
+CORPORA = {
+    "txt": [b"one text\nanother text\n\nA third, longer one.\r\n", "日本 text\n".encode()],
+    "csv": [b'id,text\n1,"one, text"\n2,two\n', b'text\n"a ""quoted""\ntext"\n', b"a text of one column\nb\n"],
+    "tsv": [b"id\ttext\n1\tone text\n2\ttwo\n"],
+    "jsonl": [
+        rb'{"text": "\u0000 \ud800 a"}',
+        b'{"text": "one", "id": 1}\n{"text": "two", "id": null}\n',
+        b'"one"\n"two"\n',
+    ],
+}
+
+
+@pytest.mark.parametrize("ending", CORPORA)
+def test_corpora(tmp_path, ending):
+    path = tmp_path / f"corpus.{ending}"
+
+    @fuzz
+    @given(files(CORPORA[ending]), st.booleans())
+    def run(data, keep_columns):
+        path.write_bytes(data)
+        with opened_or_explained(path):
+            corpus = read_corpus(str(path), keep_columns=keep_columns)
+            assert corpus.texts
+            assert all(isinstance(text, str) and text.strip() for text in corpus.texts)
+            assert not any("\0" in text or not text.encode() for text in corpus.texts)
+            assert all(len(values) == len(corpus.texts) for values in corpus.columns.values())
+
+    run()
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "corpus.parquet"
+    parquet.write_table(pa.table({"text": ["one text", "another", None], "id": [1, 2, 3]}), path)
+
+    @fuzz
+    @given(files([path.read_bytes()]), st.booleans())
+    def run(data, keep_columns):
+        path.write_bytes(data)
+        with opened_or_explained(path):
+            corpus = read_corpus(str(path), keep_columns=keep_columns)
+            assert all(isinstance(text, str) and text.strip() for text in corpus.texts)
+
+    run()
+
+
+def test_pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+
+    @fuzz
+    @given(files([b"gold\ta\tb\n3.5\tone text\tanother\n0\tx\ty\n", b"1\ta\tb\n"]))
+    def run(data):
+        path.write_bytes(data)
+        with opened_or_explained(path):
+            pairs = read_pairs(str(path))
+            assert np.isfinite(pairs.gold).all()
+            assert len(pairs.gold) == len(pairs.texts) == len(pairs.lines)
+
+    run()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_vectors(tmp_path, kind):
+    path = tmp_path / "vectors.txt"
+
+    @settings(fuzz, max_examples=max(10, N_EXAMPLES // 2))
+    @given(files([FORMATS[kind]]), st.sampled_from([bytes, gzipped, zipped]), st.sampled_from(["raise", "skip"]))
+    def run(data, compressed, on_error):
+        path.write_bytes(compressed(data))
+        with opened_or_explained(path), warnings_of_skipped_lines(on_error):
+            check_vectors(*load_word_vectors(path, on_error=on_error))
+
+    run()
+
+
+@pytest.mark.parametrize("compressed", [gzipped, zipped])
+def test_compressed_vectors(tmp_path, compressed):
+    path = tmp_path / "vectors.txt"
+
+    @fuzz
+    @given(changed([compressed(FORMATS["glove"])]), st.sampled_from(["raise", "skip"]))
+    def run(data, on_error):
+        path.write_bytes(data)
+        with opened_or_explained(path), warnings_of_skipped_lines(on_error):
+            check_vectors(*load_word_vectors(path, on_error=on_error))
+
+    run()
+
+
+@contextmanager
+def warnings_of_skipped_lines(on_error):
+    import warnings
+
+    with warnings.catch_warnings():
+        if on_error == "skip":
+            warnings.filterwarnings("ignore", message="vectors.txt: ", category=UserWarning)
+        yield
+
+
+def check_vectors(words, vectors):
+    assert len(words) == len(set(words)) == len(vectors) > 0
+    assert vectors.dtype == np.float32
+    assert np.isfinite(vectors).all()
+    for word in words:
+        word.encode()
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
+def test_static_models(tmp_path, name):
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("safetensors")
+    from test_static import save
+
+    save(tmp_path)
+    path = tmp_path / name
+
+    @fuzz
+    @given(files([path.read_bytes()]))
+    def run(data):
+        path.write_bytes(data)
+        with opened_or_explained(tmp_path):
+            table = open_table(tmp_path)
+            assert np.isfinite(table.vectors).all()
+            EmbeddingVectorizer(tmp_path, weighting=None).fit_transform(["Cats and dogs."])
+
+    run()
+
+
+TEXTS = ["the cat sat", "a dog ran", "cat and dog", "tax of cats", "the the tax", "dog tax"]
+
+
+def calibrated_index(groups):
+    index = GroupNeighbors(n_neighbors=2).fit(groups)
+    with pytest.warns(UserWarning, match="p-values will be rough"):
+        index.comparer().calibrate(random_state=0)
+    return index
+
+
+def text_search(groups):
+    words = ("the", "cat", "dog", "ran", "tax", "and")
+    pipeline = make_text_embedding(vectors=(words, np.random.default_rng(1).normal(size=(6, 4))), random_state=0)
+    return TextSearch(pipeline).fit(TEXTS)
+
+
+SAVED = {
+    "calibrated": calibrated_index,
+    "full": lambda X: GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance")).fit(X),
+    "vmf": lambda X: GroupNeighbors(ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)).fit(
+        X
+    ),
+    "baseline": lambda X: GroupNeighbors(SIF(1)).fit(X),
+    "classifier": lambda X: ModelComparisonClassifier().fit(X, ["a", "b", "c"] * 2),
+    "texts": text_search,
+}
+
+
+@st.composite
+def json_values(draw):
+    plain = st.one_of(st.none(), st.booleans(), st.integers(-3, 10**20), st.floats(), st.text(max_size=5))
+    return draw(
+        st.one_of(plain, st.sampled_from([[], {}, [1], {"array": 99}, {"array": -1}, {"list": 1}, {"class": "Groups"}]))
+    )
+
+
+def places(tree, path=()):
+    """Paths to all parts of a JSON value."""
+    yield path
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def put(tree, path, value):
+    if not path:
+        return value
+    changed = dict(tree) if isinstance(tree, dict) else list(tree)
+    changed[path[0]] = put(tree[path[0]], path[1:], value)
+    return changed
+
+
+def use(estimator):
+    """Ask an estimator what it was saved for."""
+    X = [np.eye(4), np.ones((1, 4))]
+    if isinstance(estimator, TextSearch):
+        assert np.isfinite(estimator.search(["a cat", "tax"], 1).distances).all()
+    elif isinstance(estimator, ModelComparisonClassifier):
+        assert estimator.predict(X).shape == (2,)
+        assert np.isfinite(estimator.predict_proba(X)).all()
+    else:
+        for queries in (None, X):
+            assert np.isfinite(estimator.kneighbors(queries, n_neighbors=1)[0]).all()
+        with suppress(NotFittedError):
+            assert np.isfinite(estimator.comparer().p_value(X, X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")
+@pytest.mark.parametrize("name", SAVED)
+def test_indexes(tmp_path, name):
+    valid, path = tmp_path / "valid", tmp_path / "index"
+    rng = np.random.default_rng(0)
+    estimator = SAVED[name]([rng.normal(size=(3, 4)) for _ in range(6)])
+    storage.save(valid, estimator)
+    before = content(valid)
+    every = list(places(before))
+
+    @fuzz
+    @given(st.data())
+    def run(data):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(valid, path)
+        kind = data.draw(st.sampled_from(["json", "bytes", "array", "numbers"]))
+        if kind == "json":
+            value = put(before, data.draw(st.sampled_from(every)), data.draw(json_values()))
+            (path / "index.json").write_text(json.dumps(value))
+        elif kind == "bytes":
+            file = data.draw(st.sampled_from(sorted(valid.glob("*.*"))))
+            (path / file.name).write_bytes(data.draw(changed([file.read_bytes()])))
+        else:
+            k = data.draw(st.integers(0, len(before["arrays"]) - 1))
+            array = np.load(valid / before["arrays"][k]["file"])
+            if kind == "array":
+                forge(path, k, data.draw(changed([as_bytes(array)])))
+            else:
+                array = other_array(data, array)
+                forge(path, k, as_bytes(array), dtype=array.dtype.str, shape=array.shape)
+        with opened_or_explained(path):
+            opened = storage.load(path, type(estimator))
+            try:
+                use(opened)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+
+    use(storage.load(valid, type(estimator)))
+    run()
+
+
+def other_array(data, array):
+    """An array of other numbers, of another shape or of another kind."""
+    kind = data.draw(st.sampled_from(["value", "shape", "dtype", "constant"]))
+    if kind == "value" and array.size:
+        array = array.copy()
+        numbers = [0, 1, -1, 127, *([1e300, -1e300, np.nan, np.inf, 1e-300] if array.dtype.kind == "f" else [])]
+        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(numbers))
+    elif kind == "shape":
+        shapes = [array[:-1], array[:0], np.concatenate([array, array]), array[None], array.ravel(), array[..., :1]]
+        array = data.draw(st.sampled_from(shapes))
+    elif kind == "dtype":
+        array = array.astype(data.draw(st.sampled_from(["f4", "f8", "i8", "?", "u1", "f2", "U5", "c16"])))
+    elif kind == "constant":
+        array = np.full_like(array, data.draw(st.sampled_from([0, 1, -1])))
+    return array
