@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
+from sklearn_mcsg._arrays import are_dispatched
 from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.calibration import NullDistribution
+from sklearn_mcsg.engine.arrays import ArrayGroups
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.likelihoods import Statistics
 
@@ -27,20 +29,22 @@ class GroupsEstimator(BaseEstimator):
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:
-        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+    def _check_groups(self, X: GroupsLike, name: str = "X", arrays: bool = False) -> Any:
+        """Validate groups; those of other libraries become `ArrayGroups` if `arrays`, and are refused otherwise."""
+        read = ArrayGroups.read if arrays and are_dispatched(X) else validate_groups
+        return read(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
 
-    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
+    def _check_fitted_groups(self, X: Any, name: str = "X", arrays: bool = False) -> Any:
         """Validate groups, and check their features against the fitted ones; names, if any, before values."""
         named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
         if named:
             validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X, name)
+        groups = self._check_groups(X, name, arrays)
         if not named:
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups
 
-    def _keep_features(self, X: Any, groups: Groups) -> None:
+    def _keep_features(self, X: Any, groups: Any) -> None:
         """Remember the number of features and their names."""
         named = hasattr(X, "columns") and X.shape[1] == groups.n_features
         validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)
