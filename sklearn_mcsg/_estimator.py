@@ -29,18 +29,25 @@ class GroupsEstimator(BaseEstimator):
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_groups(self, X: GroupsLike, name: str = "X", arrays: bool = False) -> Any:
-        """Validate groups; those of other libraries become `ArrayGroups` if `arrays`, and are refused otherwise."""
-        read = ArrayGroups.read if arrays and are_dispatched(X) else validate_groups
-        return read(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+    def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:
+        return validate_groups(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
 
-    def _check_fitted_groups(self, X: Any, name: str = "X", arrays: bool = False) -> Any:
+    def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
         """Validate groups, and check their features against the fitted ones; names, if any, before values."""
         named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
         if named:
             validate_data(self, X, reset=False, skip_check_array=True)
-        groups = self._check_groups(X, name, arrays)
+        groups = self._check_groups(X, name)
         if not named:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _read_groups(self, X: Any, arrays: bool, name: str = "X", fitted: bool = False) -> Any:
+        """Validate groups; if `arrays`, those of other libraries than NumPy become `ArrayGroups`."""
+        if not arrays or not are_dispatched(X):
+            return self._check_fitted_groups(X, name) if fitted else self._check_groups(X, name)
+        groups = ArrayGroups.read(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+        if fitted:
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups
 

@@ -140,7 +140,7 @@ class GroupSimilarity(
         """
         self._validate_params()
         learnt = self.start()
-        groups = self._check_groups(X, arrays=self._takes_arrays)
+        groups = self._read_groups(X, self._takes_arrays)
         self._set_fitted(self.summarize(learnt, groups), host_dtype(groups.output_dtype))
         self._keep_features(X, groups)
         return self
@@ -166,7 +166,7 @@ class GroupSimilarity(
             return self.fit(X)
         self._validate_params()
         self._check_unchanged()
-        groups = self._check_fitted_groups(X, arrays=self._takes_arrays)
+        groups = self._read(X)
         added = self.summarize(self._fitted.learnt, groups)
         dtype = np.result_type(self._fitted.dtype, host_dtype(groups.output_dtype))
         self._set_fitted(join_summaries([self._fitted.summaries, added]), dtype)
@@ -227,7 +227,7 @@ class GroupSimilarity(
         self.fit(X)
         learnt = self._learnt_for(self.output)
         groups = self._fitted_groups(learnt, self.output)
-        dtype = kind_of(X) if are_dispatched(X) else self._fitted.dtype
+        dtype: Any = kind_of(X) if are_dispatched(X) else self._fitted.dtype
         return self._with_index(X, self.compare(learnt, groups, groups, self.output, dtype))
 
     def pairwise(
@@ -381,8 +381,7 @@ class GroupSimilarity(
     def _read(self, X: GroupsLike, name: str = "X") -> Any:
         """Validated groups, or `ArrayGroups` if X holds arrays of another library that the similarity takes."""
         self._validate_params()
-        check = self._check_fitted_groups if self._is_fitted else self._check_groups
-        return check(X, name, arrays=self._takes_arrays)
+        return self._read_groups(X, self._takes_arrays, name, self._is_fitted)
 
     def _prepare_groups(self, learnt: LearntT, groups: Groups, output: str) -> PreparedT:
         return self.prepare(learnt, self.summarize(learnt, groups), output)

@@ -190,7 +190,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """
         self._validate_params()
         similarity = self._landmark_similarity()
-        groups = self._check_groups(X, arrays=similarity is None)
+        groups = self._read_groups(X, similarity is None)
         if len(groups) < 2:
             raise ValueError(_TOO_FEW)
         if similarity is None:
@@ -264,7 +264,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         if not hasattr(self, "_space"):
             return self.fit(X)
         self._validate_params()
-        groups = self._check_fitted_groups(X, arrays=isinstance(self._space, Coordinates))
+        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
         self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
         return self
 
@@ -281,7 +281,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
         check_is_fitted(self, "components_")
-        groups = self._check_fitted_groups(X, arrays=isinstance(self._space, Coordinates))
+        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
         return self._with_index(X, self._embed(groups))
 
     def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:

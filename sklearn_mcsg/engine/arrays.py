@@ -138,7 +138,7 @@ class ArrayGroups:
         for rows, stack in self._stacks():
             group, vector = np.nonzero(self.kind.to_numpy(self.kind.xp.all(stack == 0, axis=2)))
             found.append(offsets[rows[group]] + vector)
-        warn_of_zeros(np.sort(np.concatenate(found)), offsets, stacklevel=6)
+        warn_of_zeros(np.sort(np.concatenate(found)), offsets, stacklevel=7)
 
 
 def _shapes(arrays: list[Any], kind: ArrayKind) -> tuple[np.ndarray, int]:

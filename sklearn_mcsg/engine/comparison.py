@@ -117,7 +117,8 @@ class Comparison:
     def check_arrays(self) -> None:
         """Raise unless the likelihood and the criterion take arrays of other libraries than NumPy."""
         if self.likelihood.array_unions is None or not self.criterion.takes_arrays:
-            likelihoods = ", ".join(repr(name) for name, kind in LIKELIHOODS.items() if kind.array_unions)
+            registry: Any = LIKELIHOODS
+            likelihoods = ", ".join(repr(name) for name, kind in registry.items() if kind.array_unions)
             criteria = ", ".join(repr(name) for name, kind in CRITERIA.items() if kind.takes_arrays)
             raise TypeError(
                 f"Only the likelihoods {likelihoods} with the criteria {criteria} take arrays of other libraries than "
