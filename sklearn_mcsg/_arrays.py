@@ -88,7 +88,8 @@ class ArrayKind:
 
     def result(self, array: Any) -> Any:
         """Numbers in the precision of results; raise if they overflow."""
-        cast = self.xp.astype(array, getattr(self.xp, self.dtype.name), copy=False)
+        with np.errstate(over="ignore"):
+            cast = self.xp.astype(array, getattr(self.xp, self.dtype.name), copy=False)
         if cast is not array and not self.xp.all(self.xp.isfinite(cast)):
             raise ValueError(
                 "A result exceeds the range of float32, the precision of the vectors: pass them as float64."

@@ -228,7 +228,8 @@ class Comparison:
         result = xp.empty(shape, dtype=getattr(xp, kind.dtype.name), device=kind.device)
         unions: Any = self.likelihood.array_unions
         blocks = matrix_blocks(*shape, symmetric, 32 * left.statistics.n_features, DEVICE_BYTES)
-        with progress(self.verbose, sum((i.stop - i.start) * (j.stop - j.start) for i, j in blocks)) as advance:
+        n_pairs = sum((i.stop - i.start) * (j.stop - j.start) for i, j in blocks)
+        with np.errstate(all="ignore"), progress(self.verbose, n_pairs) as advance:
             for i, j in blocks:
                 rows, columns = (side.map_arrays(itemgetter((key, ...))) for side, key in ((left, i), (right, j)))
                 fit = Fit(self.likelihood, unions(rows.statistics, columns.statistics))
