@@ -99,6 +99,22 @@ def test_embeddings_are_those_of_numpy(library, likelihood, dtype):
         assert_same(ours.transform(arrays), theirs.transform(groups), arrays[0])
 
 
+def test_batches_of_bounded_memory(library):
+    groups = np.stack(make(60)[:1] * 60) + np.random.default_rng(1).normal(size=(60, 1, 3))
+    array = library.asarray(groups)
+    embedding = GroupEmbedding(reg_covar=0.1).fit(groups)
+    similarity = ModelComparisonSimilarity(output="distance")
+    expected = embedding.transform(groups), similarity.pairwise(groups)
+    with sklearn.config_context(working_memory=0.002):
+        assert_same(embedding.transform(array), expected[0], array)
+        assert_same(GroupEmbedding(reg_covar=0.1).fit_transform(array), expected[0], array)
+        assert_same(similarity.pairwise(array), expected[1], array)
+        groups[57] = np.nan
+        for act in (embedding.transform, GroupEmbedding().fit, similarity.pairwise):
+            with pytest.raises(ValueError, match=r"X contains NaN: the first is in group 57"):
+                act(library.asarray(groups))
+
+
 def test_a_group_at_the_mean_of_the_corpus_is_the_zero_vector(library):
     groups = np.array([[[-1.0, -1.0], [1.0, 1.0]], [[1.0, -1.0], [3.0, 1.0]], [[-3.0, -1.0], [-1.0, 1.0]]])
     embedding = GroupEmbedding(normalize=True).fit(groups)

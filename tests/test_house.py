@@ -22,8 +22,7 @@ DRAWING = """
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
     engine engine.blocks engine.arrays engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison
-    engine.learnt
-    engine.coordinates
+    engine.learnt engine.coordinates
     explanation pair_explanation calibration
     _cosine candidates
     _fitted _estimator base
