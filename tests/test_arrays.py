@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import sklearn
 
-from sklearn_mcsg import CRITERIA, LIKELIHOODS, GroupEmbedding, GroupNeighbors, MeanVector, ModelComparisonSimilarity
+from sklearn_mcsg import (
+    CRITERIA,
+    LIKELIHOODS,
+    GroupEmbedding,
+    GroupNeighbors,
+    MeanVector,
+    ModelComparisonSimilarity,
+    _arrays,
+)
 from sklearn_mcsg._arrays import ArrayKind, check_same_place
 from sklearn_mcsg.engine import comparison
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -252,14 +260,10 @@ class SingleOnly:
     float32, float64 = np.dtype("float32"), np.dtype("float64")
     asarray = staticmethod(lambda values, device: values)
 
-    def __array_namespace_info__(self):
-        return self
 
-    def dtypes(self, kind, device):
-        return {"float32": self.float32}
-
-
-def test_a_device_without_double_precision_computes_in_single():
+def test_a_device_without_double_precision_computes_in_single(monkeypatch):
+    # versions of scikit-learn ask the namespace or its name
+    monkeypatch.setattr(_arrays, "max_precision_float_dtype", lambda xp, device: xp.float32)
     kind = ArrayKind(SingleOnly(), "gpu", np.dtype("float32"))
     assert kind.asarray(np.ones(2)).dtype == np.float32
     assert kind.promoted(np.dtype("float64")).dtype == np.float32
