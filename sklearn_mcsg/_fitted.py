@@ -234,6 +234,7 @@ class FittedGroupsMixin:
 
     def restore_state(self: Any, state: dict[str, Any]) -> None:
         """Restore the state returned by `stored_state`."""
+        self._validate_params()
         summaries = state["summaries"]
         if isinstance(summaries, Statistics):
             summaries.check()

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 import sklearn_mcsg
 from sklearn_mcsg import _folder
 from sklearn_mcsg._folder import MmapMode
+from sklearn_mcsg._sklearn import validate_parameter_constraints
 from sklearn_mcsg.groups import Groups
 
 __all__ = ["register"]
@@ -197,7 +198,8 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
 def _check_parts(decoded: Any) -> None:
     """Raise unless parameters are valid and the fields of a dataclass have the types that it declares."""
     if hasattr(decoded, "_parameter_constraints"):
-        decoded._validate_params()
+        name, parameters = type(decoded).__name__, decoded.get_params(deep=False)
+        validate_parameter_constraints(decoded._parameter_constraints, parameters, caller_name=name)
     if not is_dataclass(decoded):
         return
     hints = get_type_hints(type(decoded))

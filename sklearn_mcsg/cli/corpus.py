@@ -186,9 +186,7 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
             why = getattr(error, "msg", "a number of too many digits")
             raise ValueError(f"{_place(path, line)}: not JSON ({why}).") from error
         if "\\ud" in text.lower() and not _is_unicode(value):
-            raise ValueError(
-                f"{_place(path, line)}: one half of a surrogate pair (\\ud800 to \\udfff) is no character."
-            )
+            raise ValueError(f"{_place(path, line)}: half of a surrogate pair (\\ud800 to \\udfff) is not a character.")
         fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
