@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TEXTS := sklearn_mcsg/data/short_texts.csv
+unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
 .PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames doc dist release-check clean
 

@@ -149,6 +149,11 @@ def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarra
         zero, width = zero[~vectors[zero, width : 2 * width].any(axis=1)], 2 * width
     if weights is not None:
         zero = zero[weights[zero] > 0]
+    warn_of_zeros(zero, offsets, stacklevel=5)
+
+
+def warn_of_zeros(zero: np.ndarray, offsets: np.ndarray, stacklevel: int) -> None:
+    """Warn of vectors that are zero, given by their rows, if others of their group are not."""
     groups = np.searchsorted(offsets, zero, side="right") - 1
     partly = np.bincount(groups, minlength=len(offsets) - 1) < np.diff(offsets)
     zero, groups = zero[partly[groups]], groups[partly[groups]]
@@ -159,7 +164,7 @@ def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarra
             f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "
             f"Groups.from_list(arrays, weights=...).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -11,10 +11,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from sklearn_mcsg._arrays import are_dispatched
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg._validation import validate_groups
 from sklearn_mcsg.calibration import NullDistribution
+from sklearn_mcsg.engine.arrays import ArrayGroups
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.likelihoods import Statistics
 
@@ -42,7 +44,16 @@ class GroupsEstimator(BaseEstimator):
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups
 
-    def _keep_features(self, X: Any, groups: Groups) -> None:
+    def _read_groups(self, X: Any, arrays: bool, name: str = "X", fitted: bool = False) -> Any:
+        """Validate groups; if `arrays`, those of other libraries than NumPy become `ArrayGroups`."""
+        if not arrays or not are_dispatched(X):
+            return self._check_fitted_groups(X, name) if fitted else self._check_groups(X, name)
+        groups = ArrayGroups.read(X, allow_empty=getattr(self, "prior_strength", 0) > 0, name=name)
+        if fitted:
+            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+        return groups
+
+    def _keep_features(self, X: Any, groups: Any) -> None:
         """Remember the number of features and their names."""
         named = hasattr(X, "columns") and X.shape[1] == groups.n_features
         validate_data(self, X if named else groups.vectors, reset=True, skip_check_array=True)

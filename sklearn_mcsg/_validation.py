@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
+from sklearn_mcsg._arrays import are_dispatched, is_array, raise_not_taken
 from sklearn_mcsg._checks import check_group, check_numeric, warn_of_padding
 from sklearn_mcsg.groups import Groups, GroupsLike, offsets_of
 
@@ -48,7 +49,14 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
     >>> validate_groups(np.zeros((4, 2)))
     Groups(n_groups=4, n_features=2, sizes=1..1)
     """
-    groups = _to_groups(X)
+    groups = _to_groups(X, name)
+    check_collection(groups, allow_empty)
+    _check_finite(groups, name)
+    return groups
+
+
+def check_collection(groups: Any, allow_empty: bool) -> None:
+    """Raise unless there are groups, with features and, if they must not be empty, with vectors."""
     if len(groups) == 0:
         raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
     if groups.n_features == 0:
@@ -57,8 +65,12 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
         )
     if not allow_empty:
         _check_filled(groups)
-    _check_finite(groups, name)
-    return groups
+
+
+def raise_of_values(name: str, i: int, is_nan: bool) -> NoReturn:
+    """Raise the error for a group that holds NaN or infinity."""
+    kind = "NaN" if is_nan else "inf"
+    raise ValueError(f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors.")
 
 
 def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x") -> Groups:
@@ -79,6 +91,8 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
     """
     if isinstance(x, str | bytes):
         raise TypeError(f"{name} is a string; a group of vectors is required. For texts call explain_texts.")
+    if are_dispatched(x):
+        raise_not_taken(name)
     if not isinstance(x, Groups):
         vectors = check_group(x, name)
         x = Groups(vectors, [0, len(vectors)])
@@ -112,9 +126,13 @@ def check_same_length(left: Groups, right: Groups) -> None:
         )
 
 
-def _to_groups(X: Any) -> Groups:
+def _to_groups(X: Any, name: str = "X") -> Groups:
     if isinstance(X, Groups):
         return X
+    if are_dispatched(X):
+        raise_not_taken(name)
+    if is_array(X):
+        X = np.asarray(X)
     if sparse.issparse(X):
         raise TypeError("Groups of vectors are dense, but X is a sparse matrix: pass X.toarray().")
     if isinstance(X, str | bytes):
@@ -174,7 +192,7 @@ def _is_sequence_of_groups(X: object) -> bool:
     return isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
 
 
-def _check_filled(groups: Groups) -> None:
+def _check_filled(groups: Any) -> None:
     void = groups.totals <= 0
     if not void.any():
         return
@@ -208,7 +226,4 @@ def _check_finite(groups: Groups, name: str) -> None:
             wrong = np.flatnonzero(np.isin(groups.indices, wrong))
         if len(wrong):
             i = groups.group_of(wrong[0])
-            kind = "NaN" if np.isnan(groups[i]).any() else "inf"
-            raise ValueError(
-                f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors."
-            )
+            raise_of_values(name, i, bool(np.isnan(groups[i]).any()))

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._arrays import ArrayKind, are_dispatched, check_same_place, host_dtype, kind_of, result_kind
 from sklearn_mcsg._checks import check_out
 from sklearn_mcsg._estimator import Fitted, GroupsEstimator, LearntT, PreparedT, SummariesT, join_summaries
 from sklearn_mcsg._fitted import FittedGroupsMixin, clear_same
@@ -69,6 +70,7 @@ class GroupSimilarity(
     """
 
     outputs: ClassVar[tuple[str, ...]] = ("similarity", "distance")
+    _takes_arrays: ClassVar[bool] = False  # whether it compares arrays of other libraries than NumPy
     _parameter_constraints: ClassVar[dict] = {}
     output: str
     n_groups_: int
@@ -138,8 +140,8 @@ class GroupSimilarity(
         """
         self._validate_params()
         learnt = self.start()
-        groups = self._check_groups(X)
-        self._set_fitted(self.summarize(learnt, groups), groups.output_dtype)
+        groups = self._read_groups(X, self._takes_arrays)
+        self._set_fitted(self.summarize(learnt, groups), host_dtype(groups.output_dtype))
         self._keep_features(X, groups)
         return self
 
@@ -164,11 +166,10 @@ class GroupSimilarity(
             return self.fit(X)
         self._validate_params()
         self._check_unchanged()
-        groups = self._check_fitted_groups(X)
+        groups = self._read(X)
         added = self.summarize(self._fitted.learnt, groups)
-        self._set_fitted(
-            join_summaries([self._fitted.summaries, added]), np.result_type(self._fitted.dtype, groups.output_dtype)
-        )
+        dtype = np.result_type(self._fitted.dtype, host_dtype(groups.output_dtype))
+        self._set_fitted(join_summaries([self._fitted.summaries, added]), dtype)
         return self
 
     def with_groups(self, X: GroupsLike) -> Self:
@@ -206,7 +207,7 @@ class GroupSimilarity(
             The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
         check_is_fitted(self)
-        return self._with_index(X, self.compare_with_fitted(self.validate(X)))
+        return self._with_index(X, self.compare_with_fitted(self._read(X)))
 
     def fit_transform(self, X: GroupsLike, y: object = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``fit(X).pairwise(X)`` in one pass.
@@ -226,7 +227,8 @@ class GroupSimilarity(
         self.fit(X)
         learnt = self._learnt_for(self.output)
         groups = self._fitted_groups(learnt, self.output)
-        return self._with_index(X, self.compare(learnt, groups, groups, self.output, self._fitted.dtype))
+        dtype: Any = kind_of(X) if are_dispatched(X) else self._fitted.dtype
+        return self._with_index(X, self.compare(learnt, groups, groups, self.output, dtype))
 
     def pairwise(
         self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None, out: np.ndarray | None = None
@@ -254,6 +256,8 @@ class GroupSimilarity(
         learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
         if out is None:
             return self.compare(learnt, left, right, output, dtype)
+        if isinstance(dtype, ArrayKind):
+            raise TypeError("out is for NumPy arrays only: the result for other arrays is a new array on their device.")
         check_out(out, (len(left), len(right)), dtype)
         result = self.compare(learnt, left, right, output, dtype, out)
         if result is not out:
@@ -299,7 +303,7 @@ class GroupSimilarity(
         >>> np.concatenate(list(ModelComparisonSimilarity().pairwise_chunked(X, reduce_func=nearest)))
         array([0, 1, 2, 3, 4])
         """
-        learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
+        learnt, left, right, output, dtype = self._prepare_both(X, Y, output, arrays=False)
 
         def chunks() -> Iterator[Any]:
             for batch in gen_batches(len(left), count_within(dtype.itemsize * len(right))):
@@ -374,6 +378,11 @@ class GroupSimilarity(
         kept = self._fitted
         return kept.prepared if output == kept.output else self.prepare(learnt, kept.summaries, output)
 
+    def _read(self, X: GroupsLike, name: str = "X") -> Any:
+        """Validated groups, or `ArrayGroups` if X holds arrays of another library that the similarity takes."""
+        self._validate_params()
+        return self._read_groups(X, self._takes_arrays, name, self._is_fitted)
+
     def _prepare_groups(self, learnt: LearntT, groups: Groups, output: str) -> PreparedT:
         return self.prepare(learnt, self.summarize(learnt, groups), output)
 
@@ -381,11 +390,11 @@ class GroupSimilarity(
         """The learnt state, the given and the fitted groups, both prepared, and the dtype of the result."""
         learnt = self._learnt_for(self.output)
         left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
-        return learnt, left, right, np.result_type(groups.output_dtype, self._fitted.dtype)
+        return learnt, left, right, result_kind(groups.output_dtype, self._fitted.dtype)
 
     def _prepare_both(
-        self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
-    ) -> tuple[LearntT, PreparedT, PreparedT, str, np.dtype]:
+        self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False, arrays: bool = True
+    ) -> tuple[LearntT, PreparedT, PreparedT, str, Any]:
         """The learnt state, both prepared sides, the output and the dtype; without `Y`, both sides are one object.
 
         Everything is validated before anything is computed.
@@ -393,13 +402,15 @@ class GroupSimilarity(
         self._validate_params()
         output = choose_output(self.output if output is None else output, self.outputs).name
         learnt = self._learnt_for(output)
-        left = self.validate(X)
+        read = self._read if arrays else self.validate
+        left = read(X)
         if Y is None:
             prepared = self._prepare_groups(learnt, left, output)
             return learnt, prepared, prepared, output, left.output_dtype
-        right = self.validate(Y, "Y")
+        right = read(Y, "Y")
         check_same_width(left, right)
+        check_same_place(left.output_dtype, right.output_dtype)
         if paired:
             check_same_length(left, right)
         one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
-        return learnt, one, other, output, np.result_type(left.output_dtype, right.output_dtype)
+        return learnt, one, other, output, result_kind(left.output_dtype, right.output_dtype)

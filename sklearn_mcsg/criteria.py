@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sklearn_mcsg._arrays import namespace_of
 from sklearn_mcsg.likelihoods import Fit, Likelihood
 from sklearn_mcsg.storage import register
 
@@ -44,6 +45,7 @@ class Criterion(BaseEstimator, ABC):
     order: ClassVar[int] = 2
     uses_prior: ClassVar[bool] = False
     grows: ClassVar[bool] = False  # whether the penalty never falls when vectors are added
+    takes_arrays: ClassVar[bool] = False  # whether `penalty` also computes with arrays of other libraries than NumPy
     has_kernel: ClassVar[bool] = False  # whether it keeps balanced distances conditionally negative definite
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -95,6 +97,7 @@ class AIC(Criterion):
     """
 
     grows = True
+    takes_arrays = True
     has_kernel = True
 
     def penalty(self, fit: Fit) -> float:
@@ -129,10 +132,11 @@ class BIC(Criterion):
     """
 
     grows = True
+    takes_arrays = True
     has_kernel = True
 
     def penalty(self, fit: Fit) -> np.ndarray:
-        return 0.5 * fit.n_parameters * np.log(fit.n)
+        return 0.5 * fit.n_parameters * namespace_of(fit.n).log(fit.n)
 
 
 class BayesFactor(Criterion):

@@ -29,6 +29,7 @@ from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg._validation import check_same_length, validate_group
 from sklearn_mcsg.base import GroupSimilarity
 from sklearn_mcsg.embedded import EmbeddedGroups
+from sklearn_mcsg.engine.arrays import ArrayGroups, project_on_device
 from sklearn_mcsg.engine.coordinates import (
     Axes,
     Coordinates,
@@ -37,6 +38,7 @@ from sklearn_mcsg.engine.coordinates import (
     corpus_of,
     merged_corpora,
     merged_moments,
+    project,
 )
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.engine.parallel import progress, run
@@ -188,7 +190,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """
         self._validate_params()
         similarity = self._landmark_similarity()
-        groups = self._check_groups(X)
+        groups = self._read_groups(X, similarity is None)
         if len(groups) < 2:
             raise ValueError(_TOO_FEW)
         if similarity is None:
@@ -262,7 +264,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         if not hasattr(self, "_space"):
             return self.fit(X)
         self._validate_params()
-        groups = self._check_fitted_groups(X)
+        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
         self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
         return self
 
@@ -279,7 +281,8 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
         check_is_fitted(self, "components_")
-        return self._with_index(X, self._embed(self._check_fitted_groups(X)))
+        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
+        return self._with_index(X, self._embed(groups))
 
     def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:
         """Compare all pairs of groups by the cosine of their embeddings.
@@ -448,24 +451,28 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
 
     def _moments_of(self, space: Coordinates | Landmarks, X: GroupsLike) -> Moments:
         """Moments of the coordinates of groups."""
-        groups = self._check_groups(X)
+        groups = X if isinstance(X, ArrayGroups) else self._check_groups(X)
         return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
-    def _embed(self, groups: Groups) -> np.ndarray:
+    def _embed(self, groups: Any) -> Any:
         """Embeddings of validated groups."""
+        if isinstance(groups, ArrayGroups):
+            further = groups.kind, self.mean_, self._projection(), _ROUNDING if self.normalize else None
+            found = self._over_batches(project_on_device, groups, self._space, *further)
+            return groups.kind.xp.concat([rows for _, rows in found])
         result = np.empty((len(groups), self.n_components_), groups.output_dtype)
-        for batch, rows in self._over_batches(_embed_batch, groups, self._space, self.mean_, self._projection()):
+        for batch, rows in self._over_batches(project, groups, self._space, self.mean_, self._projection()):
             result[batch] = unit_length(rows, _ROUNDING) if self.normalize else rows
         return result
 
     def _over_batches(
-        self, function: Callable, groups: Groups, space: Coordinates | Landmarks, *further: np.ndarray
+        self, function: Callable, groups: Any, space: Coordinates | Landmarks, *further: Any
     ) -> Iterator[tuple[slice, Any]]:
         """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
         every = list(batches(len(groups), space.n_coordinates))
         tasks = ((function, space, groups[batch], batch, *further) for batch in every)
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
-            for batch, result in run(_call, tasks, len(every), self.n_jobs):
+            for batch, result in run(_call, tasks, len(every), 1 if isinstance(groups, ArrayGroups) else self.n_jobs):
                 advance(batch.stop - batch.start)
                 yield batch, result
 
@@ -489,10 +496,6 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
 
 
 def _call(
-    function: Callable, space: Coordinates | Landmarks, groups: Groups, batch: slice, *further: np.ndarray
+    function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice, *further: Any
 ) -> tuple[slice, Any]:
     return batch, function(space(groups, batch.start), *further)
-
-
-def _embed_batch(coordinates: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
-    return (coordinates - mean) @ projection

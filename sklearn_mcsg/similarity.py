@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg import calibration
+from sklearn_mcsg._arrays import ArrayKind
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg._validation import check_same_width, validate_group
@@ -139,6 +140,7 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
     """
 
     outputs = tuple(OUTPUTS)
+    _takes_arrays = True
     _parameter_constraints: ClassVar[dict] = {
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
@@ -230,12 +232,17 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compare all pairs; only half of them are computed if both sides are the same object."""
-        chosen = OUTPUTS[output]
-        return learnt.comparison_for(chosen).all_pairs(left, None if right is left else right, chosen, dtype, out)
+        chosen, other = OUTPUTS[output], None if right is left else right
+        if isinstance(dtype, ArrayKind):
+            return learnt.comparison_for(chosen).all_pairs_on_device(left, other, chosen, dtype)
+        return learnt.comparison_for(chosen).all_pairs(left, other, chosen, dtype, out)
 
     def compare_rows(self, learnt: Learnt, left: Prepared, right: Prepared, output: str, dtype: np.dtype) -> np.ndarray:
         """Compare pairs of the same row."""
-        return learnt.comparison_for(OUTPUTS[output]).row_by_row(left, right, OUTPUTS[output], dtype)
+        compare = learnt.comparison_for(OUTPUTS[output]).row_by_row
+        if isinstance(dtype, ArrayKind):
+            return dtype.result(dtype.asarray(compare(left, right, OUTPUTS[output])))
+        return compare(left, right, OUTPUTS[output], dtype)
 
     def learnt(self) -> Learnt:
         """The learnt state as a plain object; before `fit`, the state given by the parameters alone."""

@@ -15,14 +15,14 @@ PACKAGE = Path(sklearn_mcsg.__file__).parent
 # A module may import those above it, and those on its own line if they come first. `doc/developing.rst` draws this.
 DRAWING = """
     _version _sklearn _checks
-    groups _validation _folder storage
+    groups _arrays _validation _folder storage
     priors
     likelihoods.kernels likelihoods.segment_kernels likelihoods.bessel likelihoods.normal likelihoods.statistics
     likelihoods.base
     likelihoods.diagonal likelihoods.spherical likelihoods.full likelihoods.vmf likelihoods
     criteria
-    engine engine.blocks engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison engine.learnt
-    engine.coordinates
+    engine engine.blocks engine.arrays engine.parallel engine.prepared engine.outputs engine.dispatch engine.comparison
+    engine.learnt engine.coordinates
     explanation pair_explanation calibration
     _cosine candidates
     _fitted _estimator base

@@ -34,9 +34,11 @@ def triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
     yield from triangle(slice(middle, rows.stop), step)
 
 
-def matrix_blocks(n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int) -> list[tuple[slice, slice]]:
-    """The blocks of a matrix of pairs that take `pair_nbytes` each, temporary arrays included."""
-    count = count_within(pair_nbytes, CACHE_BYTES)
+def matrix_blocks(
+    n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int, most: int = CACHE_BYTES
+) -> list[tuple[slice, slice]]:
+    """Blocks of `most` bytes of a matrix of pairs that take `pair_nbytes` each, temporary arrays included."""
+    count = count_within(pair_nbytes, most)
     step = max(1, int(count**0.5))
     if symmetric:
         return list(triangle(slice(0, n_rows), step))

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +23,9 @@ from numpy.typing import DTypeLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._arrays import ArrayKind
 from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.engine.arrays import DEVICE_BYTES, ArrayGroups
 from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within, matrix_blocks
 from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
@@ -111,14 +114,31 @@ class Comparison:
         """The groups with the weights that count: where groups are balanced, those of each group sum to 1."""
         return groups.with_unit_totals() if self.balanced else groups
 
-    def statistics(self, groups: Groups, first: int = 0) -> Statistics:
+    def check_arrays(self) -> None:
+        """Raise unless the likelihood and the criterion take arrays of other libraries than NumPy."""
+        if self.likelihood.array_unions is None or not self.criterion.takes_arrays:
+            registry: Any = LIKELIHOODS
+            likelihoods = ", ".join(repr(name) for name, kind in registry.items() if kind.array_unions)
+            criteria = ", ".join(repr(name) for name, kind in CRITERIA.items() if kind.takes_arrays)
+            raise TypeError(
+                f"Only the likelihoods {likelihoods} with the criteria {criteria} take arrays of other libraries than "
+                f"NumPy, not {type(self.likelihood).__name__} with {type(self.criterion).__name__}: choose among these "
+                f"or convert the arrays, for example PyTorch tensors by .cpu().numpy()."
+            )
+
+    def statistics(self, groups: Groups | ArrayGroups, first: int = 0) -> Statistics:
         """Statistics of the groups as they are, without pseudo-vectors; errors number groups from `first` on."""
         with np.errstate(all="ignore"):
-            statistics = self.likelihood.statistics(
-                self.counted(groups).condensed().without_weightless(),
-                reg_covar=self.reg_covar,
-                order=self.criterion.order,
-            )
+            if isinstance(groups, ArrayGroups):
+                self.check_arrays()
+                statistics = self.likelihood.statistics_of_moments(*groups.moments(), self.reg_covar)
+                statistics = self.likelihood.balance(statistics) if self.balanced else statistics
+            else:
+                statistics = self.likelihood.statistics(
+                    self.counted(groups).condensed().without_weightless(),
+                    reg_covar=self.reg_covar,
+                    order=self.criterion.order,
+                )
         finite = statistics.finite
         if not finite.all():
             raise_not_finite(f"A moment of group {first + int(np.argmin(finite))}")
@@ -199,6 +219,34 @@ class Comparison:
             np.fill_diagonal(result, output.diagonal)
         return result
 
+    def all_pairs_on_device(self, left: Prepared, right: Prepared | None, output: Output, kind: ArrayKind) -> Any:
+        """Compare every left group with every right group, as `all_pairs` does, where the arrays of a kind are."""
+        xp, symmetric = kind.xp, right is None
+        left = left.map_arrays(kind.asarray)
+        right = left if right is None else right.map_arrays(kind.asarray)
+        shape = left.n.shape[0], right.n.shape[0]
+        result = xp.empty(shape, dtype=getattr(xp, kind.dtype.name), device=kind.device)
+        unions: Any = self.likelihood.array_unions
+        blocks = matrix_blocks(*shape, symmetric, 32 * left.statistics.n_features, DEVICE_BYTES)
+        n_pairs = sum((i.stop - i.start) * (j.stop - j.start) for i, j in blocks)
+        with np.errstate(all="ignore"), progress(self.verbose, n_pairs) as advance:
+            for i, j in blocks:
+                rows, columns = (side.map_arrays(itemgetter((key, ...))) for side, key in ((left, i), (right, j)))
+                fit = Fit(self.likelihood, unions(rows.statistics, columns.statistics))
+                block = output.compute(self.criterion(fit, self.penalty_scale), rows.as_column(), columns)
+                if not xp.all(xp.isfinite(block)):
+                    _raise_of_pair(kind.to_numpy(block), i, j)
+                if symmetric and i == j:
+                    block = xp.triu(block) + xp.triu(block, k=1).T
+                    if output.diagonal is not None:
+                        same = xp.eye(block.shape[0], dtype=block.dtype, device=kind.device) > 0
+                        block = xp.where(same, output.diagonal, block)
+                result[i, j] = block = kind.result(block)
+                if symmetric and i != j:
+                    result[j, i] = block.T
+                advance(block.shape[0] * block.shape[1])
+        return result
+
     def row_by_row(self, left: Prepared, right: Prepared, output: Output, dtype: DTypeLike = np.float64) -> np.ndarray:
         """Compare each left group with the right group of the same row."""
         result = np.empty(len(left), dtype=dtype)
@@ -268,10 +316,15 @@ def _compare(
     with np.errstate(all="ignore"):
         block = compare(comparison, left, right, OUTPUTS[output])
     if not np.isfinite(block).all():
-        row, *column = np.argwhere(~np.isfinite(block))[0]
-        which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
-        raise_not_finite(f"The comparison {which}")
+        _raise_of_pair(block, i, j)
     return i, j, block.size, store(i, j, block) if store else block
+
+
+def _raise_of_pair(block: np.ndarray, i: slice, j: slice) -> NoReturn:
+    """Raise the error for the first comparison of a block that is not finite."""
+    row, *column = np.argwhere(~np.isfinite(block))[0]
+    which = f"of groups {i.start + row} and {j.start + column[0]}" if column else f"in row {i.start + row}"
+    raise_not_finite(f"The comparison {which}")
 
 
 def _two(left: Prepared, right: Prepared, i: slice, j: slice) -> tuple[Prepared, Prepared]:

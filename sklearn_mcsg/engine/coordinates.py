@@ -194,6 +194,11 @@ class Axes:
         return self.components.T * variance ** (-0.5 * whiten)
 
 
+def project(coordinates: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
+    """Components of coordinates."""
+    return (coordinates - mean) @ projection
+
+
 def batches(n_groups: int, n_coordinates: int) -> Iterator[slice]:
     """Batches of groups whose coordinates fit into the working memory, a few times over."""
     return gen_batches(n_groups, count_within(32 * n_coordinates, _BATCH_BYTES))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_mcsg._arrays import namespace_of
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.likelihoods import Likelihood
@@ -78,7 +79,8 @@ class Output:
 
 def similarity(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Criterion of two models minus criterion of one; overwrites `union`."""
-    np.subtract(left.information, union, out=union)
+    union *= -1
+    union += left.information
     union += right.information
     return union
 
@@ -86,7 +88,7 @@ def similarity(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray
 def distance(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """How much less similar two groups are to each other than each is to itself, on average."""
     apart = union - 0.5 * (left.doubled + right.doubled)
-    return np.where(apart > _ROUNDING * np.abs(union), apart, 0)
+    return namespace_of(union).where(apart > _ROUNDING * abs(union), apart, 0.0)
 
 
 def divergence(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
@@ -101,16 +103,17 @@ def centered(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     in scikit-learn, except with groups that do not differ from it.
     """
     apart = (union - 0.5 * (left.doubled + right.doubled)) * (1 / left.n + 1 / right.n)
-    inner = 0.5 * (left.to_references + right.to_references - left.among_references - np.maximum(apart, 0))
-    squared = [np.maximum(side.to_references - 0.5 * side.among_references, 0) for side in (left, right)]
-    norm = np.sqrt(squared[0] * squared[1])
-    cosine = np.divide(inner, norm, out=np.zeros_like(inner), where=norm > NO_DIVERGENCE)
-    return np.where(np.abs(apart) > NO_DIVERGENCE, 1 - np.clip(cosine, -1, 1), 0)
+    xp = namespace_of(union)
+    inner = 0.5 * (left.to_references + right.to_references - left.among_references - xp.clip(apart, 0.0, None))
+    squared = [xp.clip(side.to_references - 0.5 * side.among_references, 0.0, None) for side in (left, right)]
+    norm = xp.sqrt(squared[0] * squared[1])
+    cosine = inner / xp.where(norm > NO_DIVERGENCE, norm, float("inf"))
+    return xp.where(abs(apart) > NO_DIVERGENCE, 1 - xp.clip(cosine, -1.0, 1.0), 0.0)
 
 
 def kernel(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Exponential of the negative distance of balanced groups, in units of the median distance of the references."""
-    return np.exp(-distance(union, left, right) / left.scale)
+    return namespace_of(union).exp(-distance(union, left, right) / left.scale)
 
 
 def choose_output(name: str, allowed: Sequence[str] | None = None) -> Output:

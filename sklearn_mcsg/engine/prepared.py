@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,10 @@ class Prepared:
     def as_column(self) -> Prepared:
         """The same groups along the first axis of a matrix."""
         return self._map(lambda values: values[:, None], self.statistics)
+
+    def map_arrays(self, function: Callable[[Any], Any]) -> Prepared:
+        """The same groups with a function applied to each array."""
+        return self._map(function, self.statistics.map_arrays(function))
 
     def _map(self, function: Callable[[np.ndarray], np.ndarray], statistics: Statistics) -> Prepared:
         doubled, to_references = (None if v is None else function(v) for v in (self.doubled, self.to_references))

@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._arrays import namespace_of
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods.statistics import Part, Statistics
 from sklearn_mcsg.storage import register
@@ -99,6 +100,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
 
     unions: ClassVar[type[Unions] | None] = None
     segments: ClassVar[type[Segments] | None] = None
+    array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
 
@@ -141,6 +143,10 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     def pseudo_group(self, statistics: S, strength: float) -> S:
         """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
+
+    def statistics_of_moments(self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float) -> S:
+        """Statistics from sizes, means and centred sums of squares; with `array_unions`, other arrays are accepted."""
+        raise TypeError(f"{type(self).__name__} defines no statistics_of_moments.")
 
     def vector_log_likelihood(self, statistics: S, vectors: np.ndarray) -> np.ndarray:
         """Log density of each vector, expected over its noise, under the best model of each group in `statistics`.
@@ -197,7 +203,7 @@ class Fit:
     statistics : Statistics, Unions or Segments
         Statistics of the groups.
     shape : tuple of int, default=None
-        Shape of the results; entries are in row-major order.
+        Shape of the results, with entries in row-major order; ``None`` keeps the shape of the statistics.
 
     Attributes
     ----------
@@ -210,15 +216,18 @@ class Fit:
     """
 
     def __init__(
-        self, likelihood: Likelihood, statistics: Statistics | Unions | Segments, shape: tuple[int, ...] | None = None
+        self,
+        likelihood: Likelihood,
+        statistics: Statistics | Unions | Segments | ArrayUnions,
+        shape: tuple[int, ...] | None = None,
     ):
         self.likelihood = likelihood
         self._statistics = statistics
-        self._shape = statistics.shape if shape is None else shape
+        self._shape = shape
 
     @property
     def n(self) -> np.ndarray:
-        return self._statistics.n.reshape(self._shape)
+        return self._shaped(self._statistics.n)
 
     @property
     def n_features(self) -> int:
@@ -244,7 +253,10 @@ class Fit:
         values = getattr(self.likelihood, quantity)(self._statistics)
         if isinstance(self._statistics, Unions):
             self._statistics.repair(values, quantity)
-        return values.reshape(self._shape)
+        return self._shaped(values)
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        return values if self._shape is None else values.reshape(self._shape)
 
 
 def fit_pairs(likelihood: Likelihood[S], left: S, right: S) -> Fit:
@@ -327,6 +339,35 @@ class Unions(ABC, Generic[S]):
         if 4 * len(a) * len(b) > len(self.left) * len(self.right):
             return function(self.n)
         return function(a[:, None] + b)[np.ix_(i, j)]
+
+
+class ArrayUnions(ABC, Generic[S]):
+    """Statistics of the union of every left group with every right group, in arrays of any library.
+
+    A subclass computes the quantities that its likelihood's formulas use, by functions of the array API alone.
+    """
+
+    def __init__(self, left: S, right: S):
+        self.left, self.right, self.xp = left, right, namespace_of(left.mean)
+
+    @property
+    def n(self) -> np.ndarray:
+        return self.left.n[:, None] + self.right.n[None, :]
+
+    @property
+    def n_features(self) -> int:
+        return self.left.n_features
+
+    def between(self) -> np.ndarray:
+        """Scatter between the two groups of each union, feature by feature."""
+        square = self.left.mean[:, None, :] - self.right.mean[None, :, :]
+        square *= square
+        square *= (self.left.n[:, None] * self.right.n[None, :] / self.n)[:, :, None]
+        return square
+
+    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
+        """Values plus a constant, times a factor and the total weights."""
+        return (values + constant) * (factor * self.n)
 
 
 class Segments(ABC, Generic[S]):

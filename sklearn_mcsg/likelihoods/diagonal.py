@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kernels, lazy
+from sklearn_mcsg.likelihoods.base import ArrayUnions, Likelihood, Segments, Unions, kernels, lazy
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.statistics import (
     Statistics,
@@ -111,6 +111,19 @@ class DiagonalUnions(Unions[DiagonalMoments]):
         return self._rate_sums[0] - self.n_features * np.log(2) if self._rate_sums else np.zeros(self.shape)
 
 
+class DiagonalArrayUnions(ArrayUnions[DiagonalMoments]):
+    """Log variances of all unions, summed over features."""
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        scatter = self.between()
+        scatter += self.left.m2[:, None, :]
+        scatter += self.right.m2[None, :, :]
+        scatter /= self.n[:, :, None]
+        scatter += self.left.reg_covar
+        return self.xp.sum(self.xp.log(scatter), axis=2)
+
+
 class DiagonalSegments(Segments[DiagonalMoments]):
     """Log scatters of segments, summed over features by a compiled kernel."""
 
@@ -154,6 +167,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
 
     unions = DiagonalUnions
     segments = DiagonalSegments
+    array_unions = DiagonalArrayUnions
     has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
@@ -165,6 +179,11 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         m3, m4 = higher or (None, None)
         return DiagonalMoments(n, mean, m2, m3, m4, reg_covar)
 
+    def statistics_of_moments(
+        self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float
+    ) -> DiagonalMoments:
+        return DiagonalMoments(n, mean, m2, None, None, reg_covar)
+
     def pool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
         n, mean, m2, *higher = merge_moments(a.moments, b.moments)
         m3, m4 = higher or (None, None)
@@ -175,7 +194,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         m3, m4 = higher or (None, None)
         return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
 
-    def log_likelihood(self, statistics: DiagonalMoments | DiagonalUnions | DiagonalSegments) -> np.ndarray:
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)
 
     def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:

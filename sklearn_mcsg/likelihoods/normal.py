@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-LOG_2PI = np.log(2 * np.pi)
+LOG_2PI = math.log(2 * math.pi)
 
 
 def representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:

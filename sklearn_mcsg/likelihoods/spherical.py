@@ -14,7 +14,16 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
+from sklearn_mcsg.likelihoods.base import (
+    ArrayUnions,
+    Likelihood,
+    Segments,
+    Unions,
+    kept_parts,
+    kernels,
+    lazy,
+    pseudo_parts,
+)
 from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
@@ -119,6 +128,15 @@ class SphericalUnions(Unions[SphericalScatter]):
         return self._cancelled | (np.abs(np.log10(total)) > _MAX_EXPONENT)
 
 
+class SphericalArrayUnions(ArrayUnions[SphericalScatter]):
+    """Log variances of all unions."""
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        scatter = self.xp.sum(self.between(), axis=2) + self.left.scatter[:, None] + self.right.scatter[None, :]
+        return self.xp.log(scatter / (self.n * self.n_features) + self.left.reg_covar)
+
+
 class SphericalSegments(Segments[SphericalScatter]):
     """Scatters of segments, by a compiled kernel."""
 
@@ -160,6 +178,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
 
     unions = SphericalUnions
     segments = SphericalSegments
+    array_unions = SphericalArrayUnions
     has_kernel = True
 
     def __init__(self, prior: NormalGamma | None = None):
@@ -169,6 +188,11 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         check_prior(self.prior, NormalGamma, groups.n_features, scales=1)
         n, mean, m2 = centred_sums(groups, 2)
         return SphericalScatter(n, mean, m2.sum(axis=1), kept_parts(groups, order), reg_covar)
+
+    def statistics_of_moments(
+        self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float
+    ) -> SphericalScatter:
+        return SphericalScatter(n, mean, m2.sum(axis=1), (), reg_covar)
 
     def pool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
         u = merge(a, b)

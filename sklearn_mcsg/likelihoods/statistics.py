@@ -65,6 +65,11 @@ class Statistics:
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
         return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
 
+    def map_arrays(self, function: Callable[[Any], Any]) -> Self:
+        """The statistics with a function applied to each array; what all groups share is kept."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{name: function(value) for name, value in found.items() if hasattr(value, "shape")})
+
     def without_vectors(self) -> Self:
         """The same statistics without the vectors that some keep by reference."""
         light: dict[str, Any] = {"parts": ()}

@@ -56,7 +56,7 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
 
     def drawn(gram: str) -> np.ndarray:
         state.seed(crc32(gram.encode()))  # thirty times as fast as a new RandomState
-        return state.standard_normal(n_features)
+        return state.standard_normal((n_features,))
 
     directions = np.array([np.sum([drawn(gram) for gram in ngrams(word)], axis=0) for word in words])
     directions = directions.reshape(len(words), n_features)

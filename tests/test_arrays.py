@@ -1,0 +1,267 @@
+"""Arrays of other libraries give the results of NumPy's, on their device."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import sklearn
+
+from sklearn_mcsg import CRITERIA, LIKELIHOODS, GroupEmbedding, GroupNeighbors, MeanVector, ModelComparisonSimilarity
+from sklearn_mcsg._arrays import ArrayKind, check_same_place
+from sklearn_mcsg.engine import comparison
+from sklearn_mcsg.engine.outputs import OUTPUTS
+
+TAKEN = (
+    [name for name, kind in LIKELIHOODS.items() if kind.array_unions],
+    [name for name, kind in CRITERIA.items() if kind.takes_arrays],
+)
+TOLERANCE = {"float64": 1e-10, "float32": 1e-6}
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def library(request, monkeypatch):
+    """A library whose arrays scikit-learn dispatches; it asks for the environment variable at every call."""
+    library = pytest.importorskip(request.param)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    try:
+        with sklearn.config_context(array_api_dispatch=True):
+            yield library
+    except ImportError as error:
+        pytest.skip(str(error))
+
+
+def to_numpy(array):
+    return np.asarray(array)
+
+
+def make(n_groups=14, n_features=3, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 7, n_groups)
+    return [(rng.normal(size=n_features) + rng.normal(size=(n, n_features))).astype(dtype) for n in sizes]
+
+
+def assert_same(found, expected, like):
+    """The same values to the tolerance of their dtype, relative to the largest, in the library of an array."""
+    assert type(found) is type(like)
+    assert found.device == like.device
+    assert to_numpy(found).dtype == expected.dtype
+    tolerance = TOLERANCE[expected.dtype.name] * np.abs(expected).max()
+    np.testing.assert_allclose(to_numpy(found), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(("likelihood", "criterion"), list(product(*TAKEN)))
+def test_similarities_are_those_of_numpy(library, likelihood, criterion, output, dtype):
+    groups = make(dtype=dtype)
+    arrays = [library.asarray(group) for group in groups]
+    for balanced, prior_strength in ((False, 0.5), (True, 0.0), (True, 2.0)):
+        params = {"output": output, "balanced": balanced, "prior_strength": prior_strength}
+        ours, theirs = (ModelComparisonSimilarity(likelihood, criterion, **params) for _ in range(2))
+        assert_same(ours.fit_transform(arrays), theirs.fit_transform(groups), arrays[0])
+        assert_same(ours.transform(arrays[:3]), theirs.transform(groups[:3]), arrays[0])
+        assert_same(theirs.transform(arrays[:3]), theirs.transform(groups[:3]), arrays[0])
+        np.testing.assert_allclose(ours.transform(groups[:3]), theirs.transform(groups[:3]), rtol=1e-6, atol=1e-6)
+        assert_same(ours.pairwise(arrays[:5], arrays[4:]), theirs.pairwise(groups[:5], groups[4:]), arrays[0])
+        assert_same(ours.paired(arrays[:7], arrays[7:]), theirs.paired(groups[:7], groups[7:]), arrays[0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("likelihood", TAKEN[0])
+def test_many_groups_in_blocks(library, likelihood, dtype, monkeypatch):
+    groups = make(90, 20, dtype)
+    arrays = [library.asarray(group) for group in groups]
+    for output in ("similarity", "distance"):
+        model = ModelComparisonSimilarity(likelihood, output=output)
+        expected = model.pairwise(groups)
+        for nbytes in (1, 2**16, 2**27):
+            monkeypatch.setattr(comparison, "DEVICE_BYTES", nbytes if nbytes > 1 else 640 * 49)
+            found = model.pairwise(arrays)
+            assert_same(found, expected, arrays[0])
+            assert np.array_equal(to_numpy(found), to_numpy(found).T)
+            if output == "distance":
+                assert not np.diag(to_numpy(found)).any()
+            assert_same(model.pairwise(arrays[:31], arrays), expected[:31], arrays[0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("likelihood", TAKEN[0])
+def test_embeddings_are_those_of_numpy(library, likelihood, dtype):
+    groups = make(40, dtype=dtype)
+    arrays = [library.asarray(group) for group in groups]
+    for whiten, normalize, prior_strength in ((0.0, False, 0.0), (0.5, True, 0.5)):
+        params = {"whiten": whiten, "normalize": normalize, "prior_strength": prior_strength, "n_jobs": 2}
+        ours, theirs = (GroupEmbedding(likelihood, **params) for _ in range(2))
+        assert_same(ours.fit_transform(arrays), theirs.fit_transform(groups), arrays[0])
+        assert_same(theirs.transform(arrays[:3]), theirs.transform(groups[:3]), arrays[0])
+        ours.partial_fit(arrays[:20])
+        theirs.partial_fit(groups[:20])
+        assert_same(ours.transform(arrays), theirs.transform(groups), arrays[0])
+
+
+def test_batches_of_bounded_memory(library):
+    groups = np.stack(make(60)[:1] * 60) + np.random.default_rng(1).normal(size=(60, 1, 3))
+    array = library.asarray(groups)
+    embedding = GroupEmbedding(reg_covar=0.1).fit(groups)
+    similarity = ModelComparisonSimilarity(output="distance")
+    expected = embedding.transform(groups), similarity.pairwise(groups)
+    with sklearn.config_context(working_memory=0.002):
+        assert_same(embedding.transform(array), expected[0], array)
+        assert_same(GroupEmbedding(reg_covar=0.1).fit_transform(array), expected[0], array)
+        assert_same(similarity.pairwise(array), expected[1], array)
+        groups[57] = np.nan
+        for act in (embedding.transform, GroupEmbedding().fit, similarity.pairwise):
+            with pytest.raises(ValueError, match=r"X contains NaN: the first is in group 57"):
+                act(library.asarray(groups))
+
+
+def test_a_group_at_the_mean_of_the_corpus_is_the_zero_vector(library):
+    groups = np.array([[[-1.0, -1.0], [1.0, 1.0]], [[1.0, -1.0], [3.0, 1.0]], [[-3.0, -1.0], [-1.0, 1.0]]])
+    embedding = GroupEmbedding(normalize=True).fit(groups)
+    found = embedding.transform(library.asarray(groups))
+    assert not to_numpy(found)[0].any()
+    assert_same(found, embedding.transform(groups), found)
+
+
+def test_forms_of_input(library):
+    model = ModelComparisonSimilarity("spherical", "bic")
+    X = np.random.default_rng(0).integers(-4, 5, size=(6, 4, 2))
+    for groups in (X, X.astype("float32"), X[:, 0], X > 0):
+        array = library.asarray(groups)
+        assert_same(model.pairwise(array), model.pairwise(groups), array)
+    mixed = [X[0].astype("float32"), X[1].astype("float64"), X[2]]
+    arrays = tuple(map(library.asarray, mixed))
+    assert_same(model.pairwise(arrays), model.pairwise(mixed), arrays[0])
+    model.fit(X.astype("float32"))
+    double = library.asarray(X.astype("float64"))
+    assert_same(model.transform(double), model.transform(X.astype("float64")), double)
+
+
+def test_empty_groups_with_a_prior(library):
+    groups = [*make(5), np.empty((0, 3))]
+    arrays = [library.asarray(group) for group in groups]
+    for params in ({}, {"balanced": True}):
+        model = ModelComparisonSimilarity(prior_strength=1.0, **params)
+        assert_same(model.fit_transform(arrays), model.fit_transform(groups), arrays[0])
+    with pytest.raises(ValueError, match=r"Group 5 has no vectors"):
+        ModelComparisonSimilarity().pairwise(arrays)
+    empty = library.asarray(np.empty((3, 0, 2)))
+    with pytest.raises(ValueError, match=r"Groups 0, 1, 2 have no vectors"):
+        ModelComparisonSimilarity().pairwise(empty)
+    assert to_numpy(model.partial_fit(arrays[:2]).transform(arrays)).shape == (6, 8)
+
+
+def test_padding_gives_a_warning(library):
+    groups = np.ones((3, 4, 2))
+    groups[1, 3] = groups[2, 2:] = 0
+    with pytest.warns(UserWarning, match=r"3 vectors are zero .* row 3 of group 1"):
+        ModelComparisonSimilarity().pairwise(library.asarray(groups))
+    with pytest.warns(UserWarning, match=r"3 vectors are zero .* row 3 of group 1"):
+        ModelComparisonSimilarity().pairwise([library.asarray(group) for group in groups])
+
+
+def test_errors_say_what_is_wrong(library):
+    model = ModelComparisonSimilarity()
+    array = library.asarray(np.random.default_rng(0).normal(size=(4, 3, 2)))
+    for value, name in ((np.nan, "NaN"), (np.inf, "inf")):
+        wrong = to_numpy(array).copy()
+        wrong[2, 1, 0] = value
+        for act in (model.pairwise, model.fit, GroupEmbedding().fit, GroupEmbedding().fit(array).transform):
+            with pytest.raises(ValueError, match=rf"Input X contains {name}: the first is in group 2"):
+                act(library.asarray(wrong))
+    with pytest.raises(ValueError, match=r"X has 4 dimension\(s\), but must be 3-d"):
+        model.pairwise(array[None, ...])
+    with pytest.raises(ValueError, match=r"Group 1 has 1 dimension\(s\), but must be 2-d"):
+        model.pairwise([array[0, ...], array[0, 0, ...]])
+    with pytest.raises(ValueError, match=r"group 0 has 2 and group 1 has 1"):
+        model.pairwise([array[0, ...], array[0, :, :1]])
+    with pytest.raises(TypeError, match=r"Group 1 is of type list, but group 0 of type"):
+        model.pairwise([array[0, ...], [[1.0, 2.0]]])
+    with pytest.raises(ValueError, match=r"Complex data not supported"):
+        model.pairwise(library.asarray(np.ones((2, 2, 2), dtype=complex)))
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* expecting 2 features"):
+        model.fit(array).transform(array[:, :, :1])
+    with pytest.raises(TypeError, match=r"X holds .* arrays on .*, but Y holds NumPy arrays"):
+        model.pairwise(array, to_numpy(array))
+    with pytest.raises(TypeError, match=r"out is for NumPy arrays only"):
+        model.pairwise(array, out=np.empty((4, 4)))
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(12, 0\)\)"):
+        model.pairwise(array[:, :, :0])
+    single = library.asarray(to_numpy(array).astype("float32"))
+    penalized = ModelComparisonSimilarity(penalty_scale=1e38)
+    for act in (penalized.pairwise, lambda X: penalized.paired(X, X)):
+        with pytest.raises(ValueError, match=r"exceeds the range of float32"):
+            act(single)
+    with pytest.raises(ValueError, match=r"A moment of group 0 is not a finite number"):
+        model.pairwise(array * 1e200)
+
+
+def test_what_takes_no_arrays_says_so(library):
+    array = library.asarray(np.random.default_rng(0).normal(size=(4, 3, 2)))
+    for likelihood, criterion in product(LIKELIHOODS, CRITERIA):
+        if (likelihood in TAKEN[0] and criterion in TAKEN[1]) or (likelihood, criterion) == ("vmf", "bayes"):
+            continue
+        with pytest.raises(
+            TypeError, match=r"'diag', 'spherical' with the criteria 'aic', 'bic'.*\.cpu\(\)\.numpy\(\)"
+        ):
+            ModelComparisonSimilarity(likelihood, criterion).fit(array)
+    model = ModelComparisonSimilarity().fit(array)
+    neighbors = GroupNeighbors(ModelComparisonSimilarity(), n_neighbors=1).fit(to_numpy(array))
+    refused = {
+        "X": [
+            model.score_samples,
+            model.pairwise_chunked,
+            MeanVector().fit,
+            neighbors.kneighbors,
+            GroupEmbedding(method="landmarks").fit,
+            GroupEmbedding(method="landmarks").fit(to_numpy(array)).transform,
+            lambda X: model.score_samples([X[0, ...]]),
+        ],
+        "a": [lambda X: model.explain(X[0, ...], X[1, ...])],
+    }
+    for name, methods in refused.items():
+        for method in methods:
+            with pytest.raises(TypeError, match=rf"{name} holds arrays of another library.*\.cpu\(\)\.numpy\(\)"):
+                method(array)
+    with pytest.raises(TypeError, match=r"'diag', 'spherical'"):
+        GroupEmbedding("full").fit(array)
+
+
+def test_a_comparison_beyond_double_precision_names_the_pair(library):
+    groups = np.array([[[1e154], [1e154]], [[-1e154], [-1e154]]])
+    with pytest.raises(ValueError, match=r"The comparison of groups 0 and 1 is not a finite number"):
+        ModelComparisonSimilarity().pairwise(library.asarray(groups))
+
+
+@pytest.mark.parametrize("name", ["array_api_strict", "torch"])
+def test_without_dispatch_arrays_become_those_of_numpy(name):
+    library = pytest.importorskip(name)
+    X = np.random.default_rng(0).normal(size=(4, 3, 2))
+    model = ModelComparisonSimilarity()
+    for groups in (X, X[:, 0]):
+        found = model.pairwise(library.asarray(groups))
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, model.pairwise(groups))
+    np.testing.assert_array_equal(model.pairwise([library.asarray(group) for group in X]), model.pairwise(X))
+
+
+class SingleOnly:
+    """A namespace whose device has no float64, as some graphics processors have none."""
+
+    __name__ = "single"
+    float32, float64 = np.dtype("float32"), np.dtype("float64")
+    asarray = staticmethod(lambda values, device: values)
+
+    def __array_namespace_info__(self):
+        return self
+
+    def dtypes(self, kind, device):
+        return {"float32": self.float32}
+
+
+def test_a_device_without_double_precision_computes_in_single():
+    kind = ArrayKind(SingleOnly(), "gpu", np.dtype("float32"))
+    assert kind.asarray(np.ones(2)).dtype == np.float32
+    assert kind.promoted(np.dtype("float64")).dtype == np.float32
+    with pytest.raises(TypeError, match=r"X holds single arrays on gpu, but Y holds NumPy arrays"):
+        check_same_place(kind, np.dtype("float32"))
