@@ -280,8 +280,8 @@ def find_communities(
     graph = neighbour_graph(points, n_neighbors, n_jobs, verbose)
     if not graph.nnz:
         return [np.zeros(len(points), dtype=int) for _ in resolutions]
-    seeds = check_random_state(random_state).randint(2**31, size=len(resolutions)).tolist()
-    tasks = [delayed(_louvain)(graph, *task) for task in zip(resolutions, seeds, strict=True)]
+    seed = int(check_random_state(random_state).randint(2**31))  # one: each resolution gives what it gives alone
+    tasks = [delayed(_louvain)(graph, resolution, seed) for resolution in resolutions]
     # many points in other processes, because compiled code that runs for a minute would not let Ctrl-C through
     backend: dict[str, Any] = {} if len(points) <= _INTERRUPTED_UP_TO else {"n_jobs": 2, "backend": "loky"}
     return list(Parallel(**backend)(tasks))

@@ -290,9 +290,22 @@ def test_added_texts(words):
         assert_allclose(found.word_scores, np.take_along_axis(np.array(expected), found.indices, axis=1), atol=1e-5)
 
 
+@pytest.mark.parametrize("words", ["z-score", None])
+def test_a_query_without_words_does_not_cancel_the_others(words):
+    search = TextSearch(words=words).fit(TEXTS)
+    with pytest.warns(UserWarning, match="Query 1 has no words: nothing is found for it"):
+        some = search.search(["cat", NO_WORDS, "storm"], 3)
+    alone = search.search(["cat", "storm"], 3)
+    for part, expected in zip(some, alone, strict=True):
+        if expected is not None:
+            assert_array_equal(part[[0, 2]], expected)
+    assert (some.indices[1] == -1).all()
+    assert np.isnan(some.distances[1]).all()
+    with pytest.raises(ValueError, match="No query has a word"):
+        search.search([NO_WORDS])
+
+
 def test_mistakes(search):
-    with pytest.raises(ValueError, match="Query 1 has no words"):
-        search.search(["cat", NO_WORDS])
     with pytest.raises(ValueError, match="Query 1 is an empty list"):
         search.search(["cat", []])
     with pytest.raises(ValueError, match="put a single query into a list"):

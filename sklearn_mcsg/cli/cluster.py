@@ -18,6 +18,8 @@ _TYPICAL = 3  # texts shown of each cluster, and of those far from any
 
 def run(options: argparse.Namespace) -> None:
     """Cluster a corpus."""
+    if options.resolution is not None and options.n_clusters is not None:
+        raise ValueError("--resolution decides how many clusters are found: leave it or -n out.")
     if options.report is not None:
         _check_writable(Path(options.report))
     known = read_texts(options, options.corpus, keep_columns=options.format == "csv" or options.report is not None)
@@ -30,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
         corpus.texts,
         options.n_clusters,
         pipeline=Pipeline([("vectorizer", known.vectorizer), ("embedding", make_embedding(options)[-1])]),
-        resolution=options.resolution,
+        resolution=1.0 if options.resolution is None else options.resolution,
         groups=known.groups,
         n_jobs=options.jobs,
         verbose=not options.quiet,

@@ -66,13 +66,16 @@ def read_corpus(
     if column is not None and reader is _read_lines:
         raise ValueError(f"{_name(path)} is read as one text per line: --column is for {', '.join(_READERS)}.")
     table = _Table(path, kind, column, keep_columns)
-    found = [row for row in reader(table) if row[1].strip()]
+    every = list(reader(table))
+    found = [row for row in every if row[1].strip()]
+    if len(found) < len(every) and reader is not _read_lines:
+        table.notes.append(f"{len(every) - len(found)} of {len(every)} texts of {_name(path)} are blank and left out.")
     if not found:
         raise ValueError(f"{_name(path)} holds no texts.")
     lines, texts, fields = map(list, zip(*found, strict=True))
     names = dict.fromkeys(name for row in fields for name in row)
     columns = {name: [row.get(name) for row in fields] for name in names}
-    return Corpus(_name(path), texts, lines, columns, next(iter(table.notes), None))
+    return Corpus(_name(path), texts, lines, columns, " ".join(table.notes) or None)
 
 
 def is_table(path: str) -> bool:

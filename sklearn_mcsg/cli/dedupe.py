@@ -13,7 +13,7 @@ from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus."""
-    corpus = open_corpus(options, options.corpus)
+    corpus = open_corpus(options, options.corpus, keep_columns=options.unique and options.format == "csv")
     texts, lines = corpus.texts, corpus.lines
     if options.threshold is not None:  # otherwise words decide
         tell_if_few(options, len(texts))
@@ -28,7 +28,9 @@ def run(options: argparse.Namespace) -> None:
         )
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
-        records = [{"line": lines[i], "text": texts[i]} for i in range(len(texts)) if i not in extra]
+        columns = {"line": lines, **(corpus.columns or {"text": texts})}
+        kept = [i for i in range(len(texts)) if i not in extra]
+        records = [{name: values[i] for name, values in columns.items()} for i in kept]
         terminal.show_records(records, options.format, lambda: _show_texts(records))
         tell(options, f"{len(records):,} of {count(len(texts), 'text')} kept.")
         return

@@ -132,7 +132,6 @@ def _add_cluster(commands: Any) -> None:
     command.add_argument(
         "--resolution",
         type=_above_zero,
-        default=1.0,
         metavar="R",
         help="with -n auto: more and smaller clusters above 1, fewer below (default: 1)",
     )

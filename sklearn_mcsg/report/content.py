@@ -148,7 +148,8 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> list[dict[str, Any]]:
     """Columns as categories, or as numbers if all values are numbers and there are more than a few different ones."""
     every = ((str(name), list(values)) for name, values in columns.items())
-    return [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
+    made = [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
+    return [column for column in made if column.get("others", 0) <= len(shown) / 2]  # others are names of rows
 
 
 def _column(name: str, values: list[Any]) -> dict[str, Any]:

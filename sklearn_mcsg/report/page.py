@@ -58,7 +58,8 @@ def cluster_report(
         Result of `cluster_texts`.
     columns : mapping of str to sequence, default=None
         Further columns of the input, with one value per text, that points can be coloured by. Columns of numbers get a
-        scale; others show their twelve most frequent values. A column of the texts themselves is left out.
+        scale; others show their twelve most frequent values. A column of the texts themselves, or of values
+        that are mostly different, is left out.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None

@@ -76,7 +76,8 @@ class TextClusters:
 
     def __repr__(self) -> str:
         lines = (f"{len(s.members):6}  {', '.join(s.words)}" for s in self.summaries)
-        return "\n".join([f"TextClusters of {len(self.texts)} texts, {len(self)} clusters", *lines])
+        head = f"TextClusters of {len(self.texts)} texts, {len(self)} cluster{'s' * (len(self) != 1)}"
+        return "\n".join([head, *lines])
 
 
 def cluster_texts(

@@ -225,7 +225,8 @@ class TextSearch(BaseEstimator):
         Returns
         -------
         hits : TextHits
-            With `indices`, `scores`, `distances` and `word_scores`, sorted by score.
+            With `indices`, `scores`, `distances` and `word_scores`, sorted by score. A query without words gives a
+            warning and a row of indices -1 and values NaN.
         """
         check_is_fitted(self, "index_")
         self._validate_params()
@@ -233,9 +234,8 @@ class TextSearch(BaseEstimator):
             raise ValueError(f"words={self.words!r} needs the words of the texts, which were not kept: call fit again.")
         k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
         groups = None if X is None else self.look_up(X)
-        if groups is not None and not groups.sizes.all():
-            i = int(np.argmin(groups.sizes))
-            raise ValueError(f"Query {i} has no words, so it finds nothing: remove it.")
+        if X is not None and groups is not None and not groups.sizes.all():
+            return self._search_some(X, groups.sizes > 0, k)
         index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
         if self.words is None:
             distances, found = index.kneighbors(groups, k)
@@ -243,6 +243,24 @@ class TextSearch(BaseEstimator):
         parts = zip(*self._best_of_blocks(index, groups, X, k), strict=True)
         found, *values = map(np.concatenate, parts)
         return TextHits(self.known_[found], *values)
+
+    def _search_some(self, X: Sequence[Query], asked: np.ndarray, k: int) -> TextHits:
+        """Search for the queries that have words; the rows of the others say that nothing was found."""
+        if not asked.any():
+            raise ValueError("No query has a word: give at least one that has.")
+        first = int(np.argmin(asked))
+        warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=3)
+        found = self.search([query for query, has_words in zip(X, asked, strict=True) if has_words], k)
+
+        def spread(part: Any, missing: float) -> Any:
+            rows = np.full((len(asked), k), missing, part.dtype)
+            rows[asked] = part
+            return rows
+
+        word_scores = None if found.word_scores is None else spread(found.word_scores, np.nan)
+        return TextHits(
+            spread(found.indices, -1), spread(found.scores, np.nan), spread(found.distances, np.nan), word_scores
+        )
 
     def explain(self, query: Query, text: str) -> Any:
         """Explain the distance of a text to a query by pairs of their words.

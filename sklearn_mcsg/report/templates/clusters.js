@@ -114,11 +114,11 @@ const field = text => {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const table = () => {
-  const rows = ["line,text,cluster,label,distance"];
+  const rows = ["number,text,cluster,label,distance"];
   for (let i = 0; i < n; i++) {
     const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
-    const line = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
-    rows.push([line, field(text), c, field(label), cut.distance[i].toFixed(4)].join(","));
+    const number = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
+    rows.push([number, field(text), c + 1, field(label), cut.distance[i].toFixed(4)].join(","));
   }
   mcsg.steps += n;
   return `\ufeff${rows.join("\r\n")}\r\n`;

@@ -133,7 +133,7 @@ const percent = share => `${share > 0 && share < .01 ? "<1" : Math.round(100 * s
 const excerpt = i => html("span", { class: "clamp", dir: "auto" }, texts[i].slice(0, LONG) || "(empty)");
 const valueIn = (column, i) => {
   const code = column.codes[i];
-  if (column.values) return code === 255 ? "–" : code < column.values.length ? column.values[code] : "other";
+  if (column.values) return code === 255 ? "–" : code < column.values.length ? column.values[code] : "(other values)";
   if (code === 65535) return "–";
   return Number((column.low + ((column.high - column.low) * code) / 65534).toPrecision(4)).toLocaleString("en");
 };

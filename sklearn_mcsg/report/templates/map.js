@@ -230,7 +230,7 @@ const drawLegend = () => {
     html("span", { class: "item" }, mark, name, html("span", { class: "soft" }, ` ${whole(size)}`));
   if (column.values) {
     const items = column.values.map((name, c) => item(swatch(c), name, column.counts[c]));
-    if (column.others) items.push(item(swatch(0, `c${GREY}`), "other", column.others));
+    if (column.others) items.push(item(swatch(0, `c${GREY}`), "(other values)", column.others));
     return box.replaceChildren(...items);
   }
   const step = (_, s) => svg("rect", { x: 3 * s, y: 0, width: 3.2, height: 10, fill: rampAt(s / 39) });

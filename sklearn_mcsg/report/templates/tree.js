@@ -145,7 +145,7 @@ const drawSlider = () => {
   input.value = Math.round(placeOfNumber(k));
   input.setAttribute("aria-valuetext", count(k, "cluster"));
   $("number-shown").textContent = count(k, "cluster");
-  $("given").textContent = `given: ${whole(given)}`;
+  $("given").textContent = `clustering: ${whole(given)}`;
   $("best").textContent = `lowest BIC: ${whole(best)}`;
   $("best").hidden = nLeaves < 3 || best === 1;
   $("evidence-hint").hidden = nLeaves < 3;
