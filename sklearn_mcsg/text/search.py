@@ -318,6 +318,9 @@ class TextSearch(BaseEstimator):
         """Raise unless the search has everything that a query needs."""
         self._validate_params()
         check_is_fitted(self, "index_")
+        steps = [step for _, step in getattr(self.vectorizer_, "steps", [])]
+        if not steps or not all(hasattr(step, "transform") for step in steps):
+            raise ValueError("the steps that turn texts into groups are missing")
         self.index_.check_restored()
         check_indices(self.known_, self.n_samples_fit_)
         if len(self.known_) != self.index_.n_samples_fit_:

@@ -70,7 +70,14 @@ class WordTable:
 
 def lengths(vectors: np.ndarray) -> np.ndarray:
     """Length of each vector, in double precision."""
-    return np.linalg.norm(vectors.astype(np.float64, copy=False), axis=1)
+    vectors = vectors.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        found = np.linalg.norm(vectors, axis=1)
+    large = np.isinf(found)
+    if large.any():  # squares that overflow
+        most = np.abs(vectors[large]).max(axis=1)
+        found[large] = most * np.linalg.norm(vectors[large] / most[:, None], axis=1)
+    return found
 
 
 def open_table(vectors: Any) -> WordTable:
