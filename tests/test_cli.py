@@ -148,6 +148,14 @@ def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
     assert "from large.txt are at least as near" in mcsg("compare", *TEXTS[:2], "--corpus", large).out
 
 
+def test_words_without_a_vector_are_told(mcsg, tmp_path):
+    assert "25.0% of the words have no vector" in mcsg("compare", "the zortanol", "the cat").err
+    assert not mcsg("compare", "the dog", "the cat").err
+    path = tmp_path / "a.txt"
+    path.write_text("the zortanol\nthe cat\n")
+    assert "25.0% of the words have no vector" in mcsg("dedupe", path).err
+
+
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

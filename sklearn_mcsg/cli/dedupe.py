@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, tell, tell_if_few
+from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
 from sklearn_mcsg.text import find_duplicate_texts
 from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
@@ -18,6 +18,7 @@ def run(options: argparse.Namespace) -> None:
     if options.threshold is not None:  # otherwise words decide
         tell_if_few(options, len(texts))
     with quiet_about_empty_texts():
+        tell_coverage(options, make_embedding(options)[0].fit(texts))
         sets = find_duplicate_texts(
             texts,
             threshold=options.threshold,

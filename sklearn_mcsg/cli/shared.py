@@ -76,11 +76,15 @@ def only_with_words(
     corpus = only_known(options, corpus, known, "text", "no words")
     if not corpus.texts:
         raise ValueError(f"No text of {corpus.name} has a word: choose another file, or another --column.")
-    n = len(corpus.texts)
+    tell_coverage(options, vectorizer)
+    tell_if_few(options, len(corpus.texts))
+    return corpus
+
+
+def tell_coverage(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> None:
+    """Print a note if words of the texts that a vectorizer was fitted to have no vector."""
     if vectorizer.oov_rate_:
         tell(options, share_of_unknown_words(vectorizer))
-    tell_if_few(options, n)
-    return corpus
 
 
 def tell_if_few(options: argparse.Namespace, n: int) -> None:
