@@ -281,8 +281,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
         check_is_fitted(self, "components_")
-        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
-        return self._with_index(X, self._embed(groups))
+        return self._with_index(X, self._embed(self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)))
 
     def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:
         """Compare all pairs of groups by the cosine of their embeddings.

@@ -242,8 +242,9 @@ class Groups:
         if not shared and any(g._names is not None for g in collections):
             none = (np.full(len(g.vectors), None) if g._names is None else g._names for g in collections)
             names = np.concatenate(list(none))
-        sizes = np.concatenate([g.sizes for g in collections])
-        return cls.from_table(vectors, offsets_of(sizes), indices, weights, names)
+        return cls.from_table(
+            vectors, offsets_of(np.concatenate([g.sizes for g in collections])), indices, weights, names
+        )
 
     @property
     def sizes(self) -> np.ndarray:
@@ -380,10 +381,8 @@ class Groups:
             totals = np.bincount(self.indices[own], None if self.weights is None else self.weights[own])
             distinct = np.flatnonzero(totals)
             indices += [self.indices[before], distinct]
-            weights += [
-                np.ones(before.stop - start) if self.weights is None else self.weights[before],
-                totals[distinct],
-            ]
+            between = np.ones(before.stop - start) if self.weights is None else self.weights[before]
+            weights += [between, totals[distinct]]
             sizes[i], start = len(distinct), own.stop
         indices.append(self.indices[start:])
         weights.append(self.row_weights[start:])
@@ -452,8 +451,7 @@ class Groups:
 
     def blocks(self) -> Iterator[slice]:
         """Slices of whole groups, each of at most `block_rows` vectors unless it is a single larger group."""
-        rows = self.block_rows
-        start = 0
+        start, rows = 0, self.block_rows
         while start < len(self):
             stop = int(np.searchsorted(self.offsets, self.offsets[start] + rows, side="right")) - 1
             stop = min(max(stop, start + 1), len(self))

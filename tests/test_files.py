@@ -405,11 +405,11 @@ def test_carriage_returns_are_no_line_ends(write):
 
 
 HOSTILE = {
-    "one long line": (b"the 1 2\nx" + b"x" * 2**25, r"line 2: there is no word with its vector in 1048576 bytes"),
-    "one long first line": (b"1 " * 2**24, r"line 1: there is no word with its vector in 1048576 bytes"),
+    "one long line": (b"the 1 2\nx" + b"x" * 2**25, r"line 2: no word and vector were found in the next 1048576 bytes"),
+    "one long first line": (b"1 " * 2**24, r"line 1: no word and vector were found in the next 1048576 bytes"),
     "digits": (b"the 1 2\nof 3 4\nx 1 " + b"1" * 10**6 + b"x\n", r"line 3, word 'x': '1{40}\.\.\.' is not a finite"),
     "long word": (b"the 1 2\nof 3 4\n" + b"x" * 10**6 + b" 1 y\n", r"line 3, word 'x{40}\.\.\.': 'y' is not"),
-    "blank lines": (b"the 1 2\n" + b"\n" * 2**25, r"line 2: there is no word with its vector"),
+    "blank lines": (b"the 1 2\n" + b"\n" * 2**25, r"line 2: no word and vector were found"),
     "digits in the header": (
         b"1" * 5000 + b" 3\nthe 1 2 3\nof 1 2 3\n",
         r"line 1, word '1{40}\.\.\.': a word and 3 num",

@@ -447,8 +447,8 @@ CLUSTERS = clustered(TEXTS, 2)
 @pytest.mark.parametrize(
     ("args", "kwargs", "error", "message"),
     [
-        (("one text",), {}, TypeError, "texts must be a list of strings, got str"),
-        ((), {}, TypeError, "texts must be a list of strings, got NoneType"),
+        (("one text",), {}, ValueError, "put a single text into a list"),
+        ((), {}, ValueError, "A list or column of texts is expected, got NoneType"),
         (([*TEXTS[:5], 3],), {}, TypeError, "Text 5 is not a string but int: 3"),
         ((TEXTS[:4], CLUSTERS), {}, ValueError, "clusters belong to other texts"),
         ((TEXTS, [0, 1]), {}, TypeError, "clusters must be the result of cluster_texts, got list"),

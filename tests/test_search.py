@@ -306,6 +306,8 @@ def test_a_query_without_words_does_not_cancel_the_others(words):
 
 
 def test_mistakes(search):
+    with pytest.raises(TypeError, match="Query 1 must be a text or a list of texts, got NoneType"):
+        search.search(["cat", None])
     with pytest.raises(ValueError, match="Query 1 is an empty list"):
         search.search(["cat", []])
     with pytest.raises(ValueError, match="put a single query into a list"):

@@ -69,7 +69,7 @@ def test_equal_and_few_texts():
         (lambda: cluster_texts(["one", "two"], 3), ValueError, "n_clusters=3 is more than the 2"),
         (lambda: cluster_texts(["one", "two"], n_words=0), ValueError, "n_words"),
         (lambda: cluster_texts(["one", "two"], pipeline=make_text_similarity()), TypeError, "ends in a GroupEmbedding"),
-        (lambda: cluster_texts("one two"), TypeError, "single text into a list"),
+        (lambda: cluster_texts("one two"), ValueError, "single text into a list"),
     ],
 )
 def test_errors(call, error, message):

@@ -8,7 +8,7 @@ import platform
 import re
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -28,6 +28,7 @@ from sklearn_mcsg.report.packing import pack
 from sklearn_mcsg.report.vocabulary import shown_vocabulary
 from sklearn_mcsg.text import TextClusters, cluster_texts
 from sklearn_mcsg.text.spelling import share_of_unknown_words
+from sklearn_mcsg.text.vectorizer import list_texts
 
 __all__ = ["cluster_report", "write_report"]
 
@@ -58,8 +59,8 @@ def cluster_report(
         Result of `cluster_texts`.
     columns : mapping of str to sequence, default=None
         Further columns of the input, with one value per text, that points can be coloured by. Columns of numbers get a
-        scale; others show their twelve most frequent values. A column of the texts themselves, or of values
-        that are mostly different, is left out.
+        scale; others show their twelve most frequent values. A column of the texts themselves is left out, and so is
+        one whose values are mostly different.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None
@@ -168,23 +169,13 @@ def _check_clusters(
             raise TypeError(f"{name} must be a dict, got {type(value).__name__}.")
     if clusters is not None and not isinstance(clusters, TextClusters):
         raise TypeError(f"clusters must be the result of cluster_texts, got {type(clusters).__name__}.")
-    texts = _check_texts(clusters.texts if texts is None and clusters is not None else texts)
+    texts = list_texts(clusters.texts if texts is None and clusters is not None else texts)
     if clusters is not None and texts != clusters.texts:
         raise ValueError("clusters belong to other texts: pass the texts that were clustered, or only the clusters.")
     for name, values in columns.items():
         if len(values) != len(texts):
             raise ValueError(f"Column {name!r} has {len(values)} values, but there are {len(texts)} texts.")
     return cluster_texts(texts, random_state=random_state, verbose=verbose) if clusters is None else clusters
-
-
-def _check_texts(texts: Any) -> list[str]:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts must be a list of strings, got {type(texts).__name__}.")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
-    return texts
 
 
 def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> dict[str, Sequence[Any]]:

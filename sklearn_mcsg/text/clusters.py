@@ -21,6 +21,7 @@ from sklearn_mcsg.hierarchy import ClusterTree
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.summaries import ClusterSummary, label_clusters
 from sklearn_mcsg.text.terms import Terms
+from sklearn_mcsg.text.vectorizer import list_texts
 
 __all__ = ["TextClusters", "cluster_texts"]
 
@@ -139,9 +140,7 @@ def cluster_texts(
     'Her new album is all piano and whispered vocals, with one noisy guitar song at the end.'
     """
     check_positive_integer(n_words, "n_words")
-    if isinstance(texts, str):
-        raise TypeError("texts must be several texts, got one string: put a single text into a list.")
-    texts = list(texts)
+    texts = list_texts(texts)
     pipeline = make_text_embedding() if pipeline is None else pipeline
     vectorizer, embedding = _steps(pipeline)
     if groups is None:

@@ -12,7 +12,7 @@ from sklearn_mcsg.calibration import FEW_GROUPS
 from sklearn_mcsg.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.tables import open_table
-from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, check_texts
+from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, list_texts
 from sklearn_mcsg.text.wording import Wordings, fold
 
 __all__ = ["find_duplicate_texts"]
@@ -82,8 +82,8 @@ def find_duplicate_texts(
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
     check_limit(threshold, level)
-    texts = list(check_texts(texts))
-    words = [_folded(text, i) for i, text in enumerate(texts)]
+    texts = list_texts(texts)
+    words = [fold(text) for text in texts]
     first = _first_equal(texts, words)
     kept = np.array([i for i in np.unique(first) if words[i]], dtype=np.intp)
     if len(kept) < 2 and level is None:
@@ -101,12 +101,6 @@ def find_duplicate_texts(
     wordings = Wordings([words[i] for i in kept], *_vocabulary(before[0]))
     near = near_pairs(last, limits, np.arange(len(kept)), verbose)
     return linked_sets(first, _same(near, wordings, kept))
-
-
-def _folded(text: Any, i: int) -> tuple[str, ...]:
-    if not isinstance(text, str):
-        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r}.")
-    return fold(text)
 
 
 def _first_equal(texts: list[str], words: list[tuple[str, ...]]) -> np.ndarray:

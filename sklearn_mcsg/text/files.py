@@ -272,7 +272,10 @@ class _Reader:
                 rest = rest[rest.index(b"\n", len(filled)) + 1 :]
             if len(rest) > _LONGEST:
                 number = self.n_read + self.n_above + 1
-                raise ValueError(f"{self.name}, line {number}: there is no word with its vector in {_LONGEST} bytes.")
+                raise ValueError(
+                    f"{self.name}, line {number}: no word and vector were found in the next {_LONGEST} bytes. Check that "
+                    f"this is a file of word vectors."
+                )
         if rest.rstrip(b" \t\r\n") and self.n_read + 1 >= self.count:
             yield [_split(line, self.dim) for line in rest.split(b"\n")]
 

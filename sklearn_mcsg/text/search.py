@@ -367,6 +367,9 @@ def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
 
 def _listed(X: Sequence[Query]) -> list[list[str]]:
     """Queries as lists of texts."""
+    for i, query in enumerate(X):
+        if not isinstance(query, str | Sequence):
+            raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
     return [[query] if isinstance(query, str) else list(query) for query in X]
 
 

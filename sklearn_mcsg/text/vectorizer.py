@@ -396,6 +396,15 @@ def quiet_about_empty_texts() -> Iterator[None]:
         yield
 
 
+def list_texts(X: Iterable[str]) -> list[str]:
+    """Texts as a list; raise unless all of them are strings."""
+    texts = list(check_texts(X))
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}.")
+    return texts
+
+
 def check_texts(X: Iterable[str]) -> Iterable[str]:
     """Raise unless X is a collection; that its items are texts is checked one by one."""
     if isinstance(X, str | bytes):
