@@ -273,8 +273,8 @@ class _Reader:
             if len(rest) > _LONGEST:
                 number = self.n_read + self.n_above + 1
                 raise ValueError(
-                    f"{self.name}, line {number}: no word and vector were found in the next {_LONGEST} bytes. Check that "
-                    f"this is a file of word vectors."
+                    f"{self.name}, line {number}: no word and vector were found in the next {_LONGEST} bytes. Check "
+                    f"that this is a file of word vectors."
                 )
         if rest.rstrip(b" \t\r\n") and self.n_read + 1 >= self.count:
             yield [_split(line, self.dim) for line in rest.split(b"\n")]
