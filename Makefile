@@ -82,8 +82,9 @@ frames: .venv/bench
 	$(BIN)/python -m pip install --quiet tslearn aeon
 	$(BIN)/python benchmarks/frames.py --data $(DATA)
 
+# make doc SPHINX="-t published": with a menu of versions, as the workflow doc.yml publishes them
 doc: .venv/doc
-	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html $(SPHINX) doc doc/_build/html
 	@echo "Open doc/_build/html/index.html"
 
 dist: .venv/dist

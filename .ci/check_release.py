@@ -1,7 +1,8 @@
 """Check a release: the archives are complete and hold nothing else, and all files agree on versions and dependencies.
 
 The wheel holds the files of the package that git knows, the source archive all files but those of the workplace, whose
-names begin with a dot. A final version must have a date in the changelog and no placeholder in its addresses.
+names begin with a dot. A final version must have a date, the same in the changelog and in the citation. Placeholders in
+addresses are named; with ``--publish`` they are problems, so that no version with them reaches the package index.
 """
 
 import re
@@ -29,14 +30,14 @@ def only(files: list[Path], kind: str) -> Path:
     return files[0]
 
 
-def check_wheel(path: Path, expected: set[str]) -> tuple[list[str], str, bytes]:
-    """Problems of the wheel, its version, and its metadata."""
+def check_wheel(path: Path, expected: set[str]) -> tuple[list[str], str]:
+    """Problems of the wheel, and its version."""
     if not path.name.endswith("-py3-none-any.whl"):
-        return [f"{path.name} is not for every Python and platform"], "", b""
+        raise SystemExit(f"{path.name} is not for every Python and platform.")
     with zipfile.ZipFile(path) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         metadata = archive.read(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
-    return differences(path.name, names, expected), message_from_bytes(metadata)["Version"], metadata
+    return differences(path.name, names, expected), message_from_bytes(metadata)["Version"]
 
 
 def check_source(path: Path, expected: set[str]) -> list[str]:
@@ -55,20 +56,28 @@ def differences(archive: str, names: set[str], expected: set[str]) -> list[str]:
     ]
 
 
-def check_version(version: str, metadata: bytes) -> list[str]:
-    """Problems of a version; a development version may have no date and placeholders."""
+def check_version(version: str) -> list[str]:
+    """Problems of a version; one under development needs no date."""
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
     problems = []
-    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf8"), re.MULTILINE)
-    if citation is None or citation[1] != version:
+    if f"\nversion: {version}\n" not in citation:
         problems.append(f"CITATION.cff does not say version: {version}")
     if ".dev" in version:
         return problems
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
-    if not re.search(rf"^## {re.escape(version)}\b.*\d{{4}}-\d\d-\d\d", changelog, re.MULTILINE):
+    date = re.search(rf"^## {re.escape(version)} \((\d{{4}}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
+    if date is None:
         problems.append(f"CHANGELOG.md has no section for {version} with a date")
-    if b"OWNER" in metadata:
-        problems.append("the addresses in [project.urls] still say OWNER")
+    elif f"\ndate-released: {date[1]}\n" not in citation:
+        problems.append(f"CITATION.cff does not say date-released: {date[1]}")
     return problems
+
+
+def placeholders() -> list[str]:
+    """Files that still lack the address of the repository, or of those who keep it."""
+    files = ["pyproject.toml", "SECURITY.md", "CODE_OF_CONDUCT.md", ".github/ISSUE_TEMPLATE/config.yml"]
+    found = {name: set(re.findall("OWNER|CONTACT", (ROOT / name).read_text(encoding="utf8"))) for name in files}
+    return [f"{name} still says {' and '.join(words)}" for name, words in found.items() if words]
 
 
 def check_copies() -> list[str]:
@@ -88,19 +97,22 @@ def check_copies() -> list[str]:
     return problems
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, publish: bool) -> None:
     """Check the archives of a folder, and print all problems."""
     wheel = only(sorted(folder.glob("*.whl")), "wheel")
     source = only(sorted(folder.glob("*.tar.gz")), "source archive")
     files = tracked()
-    problems, version, metadata = check_wheel(wheel, {name for name in files if name.startswith("sklearn_mcsg/")})
+    problems, version = check_wheel(wheel, {name for name in files if name.startswith("sklearn_mcsg/")})
     problems += check_source(source, {name for name in files if not name.startswith(".")})
-    problems += check_version(version, metadata) if version else []
-    problems += check_copies()
+    problems += check_version(version) + check_copies()
+    if publish:
+        problems += placeholders()
     if problems:
         raise SystemExit("\n".join(problems))
     print(f"{wheel.name} and {source.name} are complete.")
+    for line in placeholders():
+        print(f"To be done before it is published: {line}.")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), publish="--publish" in sys.argv[2:])

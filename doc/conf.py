@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import sys
 from inspect import ismodule
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_mcsg
 from sklearn_mcsg.datasets import load_short_texts
+
+sys.path.insert(0, str(Path(__file__).parent))
+from publish import folder_of
 
 project = "sklearn_mcsg"
 author = "The sklearn_mcsg developers"
@@ -66,6 +70,12 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+if "dev" in release:
+    html_theme_options["announcement"] = "These pages describe a version under development."
+if tags.has("published"):  # noqa: F821 - Sphinx puts it there; pages opened from a disk cannot read the list of versions
+    html_theme_options["switcher"] = {"json_url": "../versions.json", "version_match": folder_of(release)}
+    html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
+    html_theme_options["check_switcher"] = False
 html_sidebars = {page: [] for page in ("index", "quickstart", "paper_to_code", "developing", "changelog")}
 html_static_path = ["_static"]
 html_css_files = ["custom.css", "math.css"]
