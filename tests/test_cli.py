@@ -409,17 +409,34 @@ def test_one_text_has_no_clusters(mcsg, tmp_path):
     assert "only one text: clusters need two or more" in mcsg("cluster", path, code=1).err
 
 
-def test_cluster_keeps_columns_whatever_their_names(mcsg, tmp_path):
+OWN = ["cluster", "line", "text", "id", "id", "mcsg_line"]
+KEPT = ["cluster", "line", "text", "id", "id.1", "mcsg_line"]
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "last"),
+    [
+        ("cluster -n 2", ["mcsg_mcsg_line"], ["mcsg_cluster", "label", "distance"]),
+        ("search cat -k 6", ["query", "rank", "distance", "mcsg_mcsg_line"], ["score", "bm25", "why"]),
+        ("search cat -k 6 --exact", ["query", "rank", "distance", "mcsg_mcsg_line"], []),
+        ("dedupe", ["set", "mcsg_mcsg_line"], []),
+        ("dedupe --threshold 1e-9", ["set", "mcsg_mcsg_line"], []),
+        ("dedupe --unique", ["mcsg_mcsg_line"], []),
+    ],
+)
+def test_csv_keeps_columns_whatever_their_names(mcsg, tmp_path, command, first, last):
     path = tmp_path / "table.csv"
-    rows = [["cluster", "line", "text", "text_id", "text_id"], *(["x", i, text, i, -i] for i, text in enumerate(TEXTS))]
     with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    found = list(csv.DictReader(io.StringIO(mcsg("cluster", path, "-n", 2, "--format", "csv").out)))
-    expected = ["cluster", "line", "text", "text_id", "text_id.1", "mcsg_cluster", "label", "distance"]
-    assert list(found[0]) == expected
-    assert [row["text"] for row in found] == TEXTS
-    assert [row["text_id.1"] for row in found] == [str(-i) for i in range(len(TEXTS))]
-    assert {row["mcsg_cluster"] for row in found} == {"1", "2"}
+        csv.writer(file).writerows([OWN, *(["x", f"line {i}", text, i, -i, ""] for i, text in enumerate(TEXTS))])
+    name, *options = command.split()
+    rows = csv.DictReader(io.StringIO(mcsg(name, path, *options, "--format", "csv").out))
+    assert rows.fieldnames == [*first, *KEPT, *last]
+    found = list(rows)
+    assert len(found) == {"dedupe": 2, "dedupe --threshold 1e-9": 0, "dedupe --unique": 5}.get(command, 6)
+    for row in found:
+        i = int(row["mcsg_mcsg_line"]) - 2
+        assert [row[column] for column in KEPT] == ["x", f"line {i}", TEXTS[i], str(i), str(-i), ""]
+    assert name != "cluster" or {row["mcsg_cluster"] for row in found} == {"1", "2"}
 
 
 def test_dedupe(mcsg, corpus):

@@ -284,9 +284,32 @@ def test_categories_are_the_most_frequent_values():
     assert found["others"] == np.count_nonzero(codes == 12)
 
 
-def test_columns_that_name_rows_are_left_out():
+def test_points_are_not_coloured_by_columns_that_name_rows():
     columns = {"id": [f"id{i}" for i in range(40)], "topic": ["a", "b"] * 20}
-    assert [found["name"] for found in content.shown_columns(columns, np.arange(40))] == ["topic"]
+    found = content.shown_columns(columns, np.arange(40))
+    assert [(column["name"], "codes" in column) for column in found] == [("id", False), ("topic", True)]
+    assert [unpacked_json(column["cells"]) for column in found] == list(columns.values())
+
+
+def test_values_of_columns_are_shown_as_they_are():
+    found = column([123456789, 0.1, None, np.nan, "", [1, "two"], "x" * 200, "y" * 201])
+    cells = ["123456789", "0.1", "", "", "", "[1, 'two']", "x" * 200, "y" * 200 + "\u2026"]
+    assert unpacked_json(found["cells"]) == cells
+
+
+def test_the_longest_columns_have_no_room(monkeypatch):
+    columns = {"name": [f"name {i**3}" for i in range(40)], "number": [i**2 for i in range(40)], "topic": ["a"] * 40}
+    sizes = {found["name"]: len(found["cells"]) for found in content.shown_columns(columns, np.arange(40))}
+    assert sizes["name"] > sizes["number"] > sizes["topic"]
+    for room, names, shown in (
+        (sum(sizes.values()), ["name", "number", "topic"], ["name", "number", "topic"]),
+        (sum(sizes.values()) - 1, ["number", "topic"], ["number", "topic"]),
+        (sizes["topic"], ["number", "topic"], ["topic"]),
+    ):
+        monkeypatch.setattr(content, "_COLUMN_BYTES", room)
+        found = content.shown_columns(columns, np.arange(40))
+        assert [column["name"] for column in found] == names
+        assert [column["name"] for column in found if column["cells"]] == shown
 
 
 @pytest.mark.parametrize("kind", [float, str, int])
@@ -513,7 +536,11 @@ def clusters():
 @pytest.fixture(scope="module")
 def path(tmp_path_factory, clusters):
     n = len(clusters.texts)
-    columns = {"parity": ["odd" if i % 2 else "even" for i in range(n)], "number": list(range(n))}
+    columns = {
+        "parity": ["odd" if i % 2 else "even" for i in range(n)],
+        "number": [-i for i in range(n)],
+        "label": [f"=label {i}" if i else None for i in range(n)],
+    }
     path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(path, cluster_report(clusters=clusters, title="<b>Texts</b>", columns=columns))
     return path
@@ -617,7 +644,9 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
         units = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         distances = 1 - (clusters.points * units[labels]).sum(axis=1)
         assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-3)
-        assert page.locator("#number-shown").text_content() == f"{k} cluster{'s' * (k != 1)}"
+        number = f"{k} cluster{'s' * (k != 1)}"
+        assert page.locator("#number-shown").text_content() == number
+        assert page.locator(".facts").text_content().startswith(f"{N_NASTY} texts in {number}.")
         sizes = [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()]
         assert sizes == np.bincount(labels)[:24].tolist()
         slots = page.evaluate("cut.nodes.map(node => nodes.slot[node])")
@@ -764,6 +793,52 @@ def test_search(visit, clusters):
     assert page.locator("#found-section").is_hidden()
 
 
+@pytest.mark.parametrize(("width", "height"), [(1400, 800), (390, 844)])
+def test_texts_that_are_found_are_in_sight(visit, width, height):
+    page = visit(width, height)
+    page.locator("#query").click()
+    page.keyboard.type("the")
+    settled(page)
+    assert page.evaluate("scrollY") == 0
+    box = page.locator("#query").bounding_box()
+    second = page.locator("#found li").nth(1).bounding_box()
+    assert box["y"] + box["height"] < second["y"]
+    assert second["y"] + second["height"] < height
+    assert abs(second["x"] - box["x"]) < 40, "below the search box"
+    page.evaluate("$('found').parentElement.scrollTop = 200")
+    page.keyboard.type("y")
+    assert page.evaluate("$('found').parentElement.scrollTop") == 0
+    page.keyboard.type("xyz")
+    assert page.locator("#found").is_hidden()
+    assert page.locator("#found-hint").is_visible()
+
+
+def test_columns_are_shown_with_texts(visit):
+    page = visit()
+    page.evaluate("choosePair(7, 0)")
+    values = "#text-{} .of span:nth-child(n + 2)"
+    assert page.locator(values.format("a")).all_text_contents() == ["parity: odd", "number: -7", "label: =label 7"]
+    assert page.locator(values.format("b")).all_text_contents() == ["parity: even", "number: 0", "label: \u2013"]
+    page.locator("#query").fill("script alert")
+    for place in ("#found", "#outliers"):
+        for button in page.locator(f"{place} button").all()[:5]:
+            i = int(button.get_attribute("data-text"))
+            assert f"number: {-i}" in button.locator(".of").all_text_contents()[0]
+    assert page.locator(".card > .members .of").count() == 0
+
+
+def test_slider_says_where_it_ends(visit, tmp_path):
+    page = visit()
+    page.evaluate("setNumber(nLeaves)")
+    assert "ends here" not in page.locator("#evidence-hint").text_content(), "each text is a cluster"
+    file = tmp_path / "many.html"
+    write_report(file, report(corpus(240)))
+    page = visit(file=file)
+    for k in (199, 200):
+        page.evaluate(f"setNumber({k})")
+        assert ("ends here" in page.locator("#evidence-hint").text_content()) == (k == 200)
+
+
 def test_colours_by_column(visit):
     page = visit()
     assert page.locator("#colour option").all_text_contents() == ["by cluster", "by parity", "by number"]
@@ -774,7 +849,7 @@ def test_colours_by_column(visit):
     assert page.locator("#legend .item").all_text_contents() == [f"even {N_NASTY // 2}", f"odd {N_NASTY // 2}"]
     page.locator("#colour").select_option("number")
     styles = np.array(page.evaluate("Array.from(styles.of)"))
-    assert (np.diff(styles) >= 0).all()
+    assert (np.diff(styles) <= 0).all()
     assert len(set(styles)) > 10
     assert page.locator("#legend .scale").count() == 1
     assert page.locator(".label").count() == 0
@@ -824,12 +899,15 @@ def test_table_is_downloaded(visit, clusters, tmp_path):
     assert len(rows) == N_NASTY
     labels = clusters.tree.cut(6)
     assert [int(row["cluster"]) for row in rows] == (labels + 1).tolist(), "as the command counts them"
-    assert [int(row["number"]) for row in rows] == list(range(1, N_NASTY + 1))
+    own, given = ["mcsg_number", "text"], ["parity", "number", "label"]
+    assert list(rows[0]) == [*own, *given, "cluster", "mcsg_label", "distance"], "the input's names remain"
+    assert [int(row["mcsg_number"]) for row in rows] == list(range(1, N_NASTY + 1))
     for i, row in enumerate(rows):
+        assert [row[name] for name in given] == ["odd" if i % 2 else "even", str(-i), f"'=label {i}" if i else ""]
         expected = clusters.texts[i]
         expected = f"{expected[:2000]}\u2026" if len(expected) > 2000 else expected
         assert row["text"] == (f"'{expected}" if expected.startswith("=") else expected)
-        assert row["label"]
+        assert row["mcsg_label"]
         assert 0 <= float(row["distance"]) <= 2
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from sklearn.pipeline import Pipeline
 
@@ -73,17 +72,12 @@ def _label(words: list[str]) -> str:
 def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
     """Print the columns of the corpus, with line, cluster, label and distance."""
     labels = [_label(summary.words) for summary in clusters.summaries]
-    columns = dict(corpus.columns) or {"text": corpus.texts}
-    added: dict[str, Any] = {
-        "cluster": (clusters.labels + 1).tolist(),
-        "label": [labels[k] for k in clusters.labels],
-        "distance": clusters.distances.tolist(),
-    }
-    columns = {**({} if "line" in columns else {"line": corpus.lines}), **columns}
-    for name, values in added.items():
-        columns[f"mcsg_{name}" if name in columns else name] = values
-    rows = zip(*columns.values(), strict=True)
-    terminal.show_records([dict(zip(columns, row, strict=True)) for row in rows], "csv")
+    places = zip(corpus.lines, clusters.labels.tolist(), clusters.distances.tolist(), strict=True)
+    records = [
+        corpus.record(i, {"line": line}, {"cluster": k + 1, "label": labels[k], "distance": distance})
+        for i, (line, k, distance) in enumerate(places)
+    ]
+    terminal.show_records(records, "csv")
 
 
 def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:

@@ -8,7 +8,7 @@ import json
 import reprlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,23 @@ class Corpus:
         places = np.flatnonzero(chosen).tolist()
         picked = {name: [values[i] for i in places] for name, values in self.columns.items()}
         return Corpus(self.name, [self.texts[i] for i in places], [self.lines[i] for i in places], picked, self.note)
+
+    def record(self, i: int, first: Mapping[str, Any], last: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The file's columns of a text, or else the text, between the fields of a result.
+
+        The file's columns keep their names: a field of the same name gets ``mcsg_`` in front.
+        """
+        own = {name: values[i] for name, values in self.columns.items()} or {"text": self.texts[i]}
+        return {**_renamed(first, own), **own, **_renamed(last or {}, own)}
+
+
+def _renamed(fields: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    renamed = {}
+    for name, value in fields.items():
+        while name in taken:
+            name = f"mcsg_{name}"
+        renamed[name] = value
+    return renamed
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus."""
-    corpus = open_corpus(options, options.corpus, keep_columns=options.unique and options.format == "csv")
+    corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
     texts, lines = corpus.texts, corpus.lines
     if options.threshold is not None:  # otherwise words decide
         tell_if_few(options, len(texts))
@@ -29,18 +29,17 @@ def run(options: argparse.Namespace) -> None:
         )
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
-        columns = {"line": lines, **(corpus.columns or {"text": texts})}
-        kept = [i for i in range(len(texts)) if i not in extra]
-        records = [{name: values[i] for name, values in columns.items()} for i in kept]
+        records = [corpus.record(i, {"line": line}) for i, line in enumerate(lines) if i not in extra]
         terminal.show_records(records, options.format, lambda: _show_texts(records))
         tell(options, f"{len(records):,} of {count(len(texts), 'text')} kept.")
         return
     records = [
-        {"set": number, "line": lines[i], "text": texts[i]}
+        corpus.record(i, {"set": number, "line": lines[i]})
         for number, members in enumerate(sets, start=1)
         for i in members
     ]
-    terminal.show_records(records, options.format, lambda: _show_sets(records), fields=("set", "line", "text"))
+    fields = list(corpus.record(0, {"set": 0, "line": 0}))
+    terminal.show_records(records, options.format, lambda: _show_sets(records), fields=fields)
     tell(
         options,
         f"{count(len(sets), 'set')} of near-duplicates; {len(extra):,} of {count(len(texts), 'text')} can be removed.",

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
     queries = _queries(options)
-    corpus = open_corpus(options, options.corpus)
+    corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
     search = _fitted(options, corpus)
     queries = _with_words(options, search, queries)
     found = search.search([texts for _, texts in queries], min(options.top, len(search.known_)))
@@ -38,13 +38,13 @@ def run(options: argparse.Namespace) -> None:
     for row, (name, texts) in enumerate(queries):
         for rank, i in enumerate(found.indices[row]):
             distance = float(found.distances[row, rank])
-            hit = {"query": name, "rank": rank + 1, "distance": distance, "line": corpus.lines[i]}
-            hit["text"] = corpus.texts[i]
+            place = {"query": name, "rank": rank + 1, "distance": distance, "line": corpus.lines[i]}
+            why: dict[str, Any] = {}
             if found.word_scores is not None:
-                hit |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
+                why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
             if not options.exact:
-                hit["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
-            hits.append(hit)
+                why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
+            hits.append(corpus.record(i, place, why))
     terminal.show_records(hits, options.format, lambda: _show(hits))
 
 

@@ -27,6 +27,8 @@ _N_PAIRS = 20_000  # random pairs for p-values
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_WORDS = 8  # of a node of the tree
 _CATEGORIES = 12  # of a column, and one for the others
+_CELL = 200  # characters of a value; the rest is not shown
+_COLUMN_BYTES = 2_000_000  # of the values of all columns
 _N_OUTLIERS = 40
 _MANY_WORDS = 5  # enough for a pair that is worth looking at
 _CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
@@ -146,14 +148,30 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 
 
 def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> list[dict[str, Any]]:
-    """Columns as categories, or as numbers if all values are numbers and there are more than a few different ones."""
+    """Columns with their values as texts, and with codes if points can be coloured by them.
+
+    The shortest columns come with their values, as long as there is room.
+    """
     every = ((str(name), list(values)) for name, values in columns.items())
     made = [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
-    return [column for column in made if column.get("others", 0) <= len(shown) / 2]  # others are names of rows
+    room = _COLUMN_BYTES
+    for column in sorted(made, key=lambda column: len(column["cells"])):
+        room -= len(column["cells"])
+        column["cells"] = column["cells"] if room >= 0 else None
+    return [column for column in made if column["cells"] or "codes" in column]
 
 
 def _column(name: str, values: list[Any]) -> dict[str, Any]:
     present = [None if _is_missing(value) else value for value in values]
+    texts = ["" if value is None else str(value) for value in present]
+    cells = pack_json([text if len(text) <= _CELL else f"{text[:_CELL]}\u2026" for text in texts])
+    colours = _colours(present)
+    names_rows = colours.get("others", 0) > len(values) / 2
+    return {"name": name, "cells": cells, **({} if names_rows else colours)}
+
+
+def _colours(present: list[Any]) -> dict[str, Any]:
+    """Numbers, if all values are numbers and there are more than a few different ones, or else categories."""
     numbers = _as_numbers(present)
     frequent = Counter(str(value) for value in present if value is not None).most_common()
     if numbers is not None and len(np.unique(numbers[~np.isnan(numbers)])) > _CATEGORIES:
@@ -161,13 +179,13 @@ def _column(name: str, values: list[Any]) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
             levels = np.rint(65_534 * ((numbers / 2 - low / 2) / (high / 2 - low / 2)))  # halves do not overflow
         codes = np.where(np.isnan(numbers), 65_535, levels).astype(np.uint16)
-        return {"name": name, "low": float(low), "high": float(high), "codes": pack(codes)}
+        return {"low": float(low), "high": float(high), "codes": pack(codes)}
     names = [value for value, _ in frequent[:_CATEGORIES]]
     code = {value: k for k, value in enumerate(names)}
     codes = np.array([255 if v is None else code.get(str(v), _CATEGORIES) for v in present], dtype=np.uint8)
     others = sum(count for _, count in frequent[_CATEGORIES:])
     counts = [count for _, count in frequent[:_CATEGORIES]]
-    return {"name": name, "values": names, "counts": counts, "others": others, "codes": pack(codes)}
+    return {"values": names, "counts": counts, "others": others, "codes": pack(codes)}
 
 
 def _is_missing(value: Any) -> bool:

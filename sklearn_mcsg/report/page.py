@@ -58,9 +58,10 @@ def cluster_report(
     clusters : TextClusters, default=None
         Result of `cluster_texts`.
     columns : mapping of str to sequence, default=None
-        Further columns of the input, with one value per text, that points can be coloured by. Columns of numbers get a
-        scale; others show their twelve most frequent values. A column of the texts themselves is left out, and so is
-        one whose values are mostly different.
+        Further columns of the input, with one value per text, which the page shows with each text and in its table,
+        up to 200 characters of a value. Points can be coloured by columns of numbers, which get a scale, and by the
+        twelve most frequent values of others, unless their values are mostly different. A column of the texts
+        themselves is left out.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None
@@ -188,7 +189,7 @@ def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> di
 
 def _facts(clusters: TextClusters, n_shown: int) -> str:
     n = len(clusters.texts)
-    facts = f"{_count(n, 'text')} in {_count(len(clusters.summaries), 'cluster')}."
+    facts = f'{_count(n, "text")} in <span id="facts-number">{_count(len(clusters.summaries), "cluster")}</span>.'
     if n_shown < n:
         facts += f" {n_shown:,} of {n:,} texts are shown, the most typical of each cluster and a random sample of the"
         facts += " others; sizes and words are those of all texts."

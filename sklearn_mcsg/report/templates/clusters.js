@@ -14,12 +14,16 @@ const textButton = (i, ...further) => {
   return button;
 };
 const listed = some => some.map(i => html("li", {}, textButton(i)));
+const withColumns = (i, ...further) => {
+  const values = valuesOf(i);
+  return html("li", {}, textButton(i, ...further, ...(values.length ? [html("span", { class: "of" }, ...values)] : [])));
+};
 
 // A list of at most a hundred texts at a time, with a button for more.
 const fillList = (list, more, some) => {
   const add = () => {
     const from = list.children.length, upTo = Math.min(some.length, from + LISTED);
-    list.append(...listed(some.slice(from, upTo)));
+    list.append(...some.slice(from, upTo).map(i => withColumns(i)));
     more.hidden = upTo === some.length;
     more.textContent = `Show more (${whole(some.length - upTo)} left)`;
   };
@@ -96,29 +100,37 @@ const search = query => {
   $("matches").textContent = state.hits ? `${whole(found.length)} of ${count(n, "text")}` : "";
   $("found-section").hidden = !state.hits;
   $("found-hint").textContent = found.length ? "Lit on the map." : `No text has “${query.trim()}”.`;
+  $("found").parentElement.hidden = !found.length;
   fillList($("found"), $("more-found"), found);
+  $("found").parentElement.scrollTop = 0;
   redrawSoon();
 };
 const drawOutliers = () => {
   const { given } = data.tree;
   $("outliers-hint").textContent = `Texts farthest from the centre of their cluster, at ${count(given, "cluster")}.`;
   $("outliers").replaceChildren(...data.outliers.map(([i, distance]) =>
-    html("li", {}, textButton(i, html("span", { class: "value" }, decimal(distance))))));
+    withColumns(i, html("span", { class: "value" }, decimal(distance)))));
 };
 
 // The table ----------------------------------------------------------------------------------------------------------
 
-// A field for spreadsheets: one that would begin a formula gets an apostrophe in front.
+// A field for spreadsheets: one that would begin a formula gets an apostrophe in front, unless it is a number.
 const field = text => {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
+// The names of columns, of which those of the input remain as they are: the command renames its own in the same way.
+const heading = names => {
+  const free = name => (names.includes(name) ? free(`mcsg_${name}`) : name);
+  return [...["number", "text"].map(free), ...names, ...["cluster", "label", "distance"].map(free)];
+};
 const table = () => {
-  const rows = ["number,text,cluster,label,distance"];
+  const columns = columnsShown(), rows = [heading(columns.map(({ name }) => name)).map(field).join(",")];
   for (let i = 0; i < n; i++) {
     const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
     const number = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
-    rows.push([number, field(text), c + 1, field(label), cut.distance[i].toFixed(4)].join(","));
+    const values = columns.map(({ cells }) => field(cells[i]));
+    rows.push([number, field(text), ...values, c + 1, field(label), cut.distance[i].toFixed(4)].join(","));
   }
   mcsg.steps += n;
   return `\ufeff${rows.join("\r\n")}\r\n`;

@@ -76,7 +76,8 @@ const unpack = async () => {
   random = Float32Array.from(new Uint16Array(await inflate(data.random)), distance => distance / 20000);
   leafOf = new Uint32Array(await inflate(data.tree.leafOf));
   for (const column of data.columns) {
-    column.codes = new (column.values ? Uint8Array : Uint16Array)(await inflate(column.codes));
+    if (column.codes) column.codes = new (column.values ? Uint8Array : Uint16Array)(await inflate(column.codes));
+    if (column.cells) column.cells = await inflateJson(column.cells);
   }
   vocabulary = await unpackVocabulary();
 };
@@ -131,12 +132,10 @@ const decimal = value => `${value < -.005 ? "−" : ""}${Math.abs(value).toFixed
 const percent = share => `${share > 0 && share < .01 ? "<1" : Math.round(100 * share)} %`;
 
 const excerpt = i => html("span", { class: "clamp", dir: "auto" }, texts[i].slice(0, LONG) || "(empty)");
-const valueIn = (column, i) => {
-  const code = column.codes[i];
-  if (column.values) return code === 255 ? "–" : code < column.values.length ? column.values[code] : "(other values)";
-  if (code === 65535) return "–";
-  return Number((column.low + ((column.high - column.low) * code) / 65534).toPrecision(4)).toLocaleString("en");
-};
+const columnsShown = () => data.columns.filter(({ cells }) => cells);
+const columnsOfColour = () => data.columns.filter(({ codes }) => codes);
+const valuesOf = i => columnsShown().map(({ name, cells }) =>
+  html("span", { dir: "auto" }, `${name}: ${cells[i] || "–"}`));
 const speak = text => { $("spoken").textContent = text; };
 
 const showTip = (x, y, ...children) => {

@@ -48,7 +48,7 @@ const readPalette = () => {
   palette.ink = style.getPropertyValue("--ink").trim();
   sprites.clear();
 };
-const chosenColumn = () => data.columns.find(column => column.name === state.colour);
+const chosenColumn = () => columnsOfColour().find(column => column.name === state.colour);
 
 // The style of each text, as a number: twelve colours times four shapes, grey, then the ramp of numbers.
 const styles = { of: null };

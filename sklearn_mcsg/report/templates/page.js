@@ -22,7 +22,7 @@ const setNumber = k => {
   speak(`${count(state.k, "cluster")}: ${cut.nodes.slice(0, 5).map(node => named(node)).join("; ")}`);
 };
 const setColour = name => {
-  state.colour = data.columns.some(column => column.name === name) ? name : "";
+  state.colour = columnsOfColour().some(column => column.name === name) ? name : "";
   $("colour").value = state.colour;
   colourTexts();
   drawLegend();
@@ -100,9 +100,9 @@ const listenToControls = () => {
 const writeHints = () => {
   for (const id of ["measure", "text-b", "heat", "near", "near-title", "swap", "map-hint"]) $(id).hidden = n < 2;
   for (const id of ["slider", "tree-section", "outliers-section"]) $(id).hidden = nLeaves < 2;
-  $("colour-field").hidden = !data.columns.length;
+  $("colour-field").hidden = !columnsOfColour().length;
   $("colour").replaceChildren(html("option", { value: "" }, "by cluster"),
-    ...data.columns.map(({ name }) => html("option", { value: name }, `by ${name}`)));
+    ...columnsOfColour().map(({ name }) => html("option", { value: name }, `by ${name}`)));
   $("precision").textContent = data.leading
     ? `Cosines are computed from the ${width} leading components of the points, with two or three digits.`
     : data.points.bytes === 1 ? "Cosines have two or three digits, because points are stored in single bytes." : "";

@@ -108,8 +108,7 @@ const swatch = (slot, colour = `c${slot % COLOURS}`) => {
 };
 const ofText = i => {
   const node = cut.nodes[cut.clusterOf[i]];
-  return html("div", { class: "of" }, swatch(nodes.slot[node]), named(node),
-    ...data.columns.map(column => html("span", { class: "value-of" }, `${column.name}: ${valueIn(column, i)}`)));
+  return html("div", { class: "of" }, html("span", {}, swatch(nodes.slot[node]), named(node)), ...valuesOf(i));
 };
 
 // The slider and, above it on the same axis, the evidence ------------------------------------------------------------
@@ -144,7 +143,7 @@ const drawSlider = () => {
   input.max = stops.length - 1;
   input.value = Math.round(placeOfNumber(k));
   input.setAttribute("aria-valuetext", count(k, "cluster"));
-  $("number-shown").textContent = count(k, "cluster");
+  for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(k, "cluster");
   $("given").textContent = `clustering: ${whole(given)}`;
   $("best").textContent = `lowest BIC: ${whole(best)}`;
   $("best").hidden = nLeaves < 3 || best === 1;
@@ -153,8 +152,10 @@ const drawSlider = () => {
   $("best").toggleAttribute("aria-current", k === best);
   const difference = `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of `;
   const undecided = "The BIC is lowest without clusters: it does not choose a number here.";
-  $("evidence-hint").textContent = best === 1 ? undecided : k === best ? "The BIC is lowest here." :
+  const evidence = best === 1 ? undecided : k === best ? "The BIC is lowest here." :
     `${difference}${count(best, "cluster")}.`;
+  const end = " The slider ends here: for more, cluster the texts again.";
+  $("evidence-hint").textContent = evidence + (k === nLeaves && k < total ? end : "");
   drawEvidence();
 };
 
