@@ -195,12 +195,14 @@ def test_search(mcsg, corpus):
 
 
 def test_search_as_a_table(mcsg, corpus):
-    query, heading, first, why, *_ = mcsg("search", corpus, "cat", "-k", 99).out.splitlines()
+    query, heading, first, why, *_, distance, score = mcsg("search", corpus, "cat", "-k", 99).out.splitlines()
     assert (query, heading.split()) == ("cat", ["score", "distance", "line"])
     assert first.endswith(TEXTS[0]) or first.endswith(TEXTS[4])
     assert "cat +" in why
     assert why.index("cat") == first.index("A cat"), "reasons stand under the text"
-    assert mcsg("search", corpus, "cat", "--words", "none").out.splitlines()[1].split() == ["distance", "line"]
+    assert (distance[:9], score[:6]) == ("Distance:", "Score:")
+    lines = mcsg("search", corpus, "cat", "--words", "none").out.splitlines()
+    assert (lines[1].split(), lines[-1]) == (["distance", "line"], distance)
 
 
 @pytest.mark.parametrize("arguments", [["--exact"], ["--exact", "--criterion", "bic"]])
@@ -210,7 +212,9 @@ def test_exact_search(mcsg, corpus, arguments):
     pipeline = make_text_similarity(random_state=0, criterion=arguments[-1].replace("--exact", "aic"))
     expected = pipeline.fit(TEXTS).transform(["my cat is asleep"])[0]
     assert_allclose([hit["distance"] for hit in hits], np.sort(expected)[:2], rtol=1e-5)
-    assert len(mcsg("search", corpus, "cat", "-k", 99, *arguments).out.splitlines()) == 2 + len(TEXTS)
+    *_, empty, legend = lines = mcsg("search", corpus, "cat", "-k", 99, *arguments).out.splitlines()
+    assert len(lines) == 2 + len(TEXTS) + 2
+    assert (empty, legend) == ("", "Distance: of the model comparison, centred.")
 
 
 @pytest.mark.parametrize("words", ["share", "none"])

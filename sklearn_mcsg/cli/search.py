@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
             if not options.exact:
                 why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
             hits.append(corpus.record(i, place, why))
-    terminal.show_records(hits, options.format, lambda: _show(hits))
+    terminal.show_records(hits, options.format, lambda: _show(hits, options.exact))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -106,7 +106,7 @@ def _with_words(
     return [query for query, size in zip(queries, sizes, strict=True) if size]
 
 
-def _show(hits: Sequence[dict[str, Any]]) -> None:
+def _show(hits: Sequence[dict[str, Any]], exact: bool) -> None:
     names = ["score", "distance", "line"] if "score" in hits[0] else ["distance", "line"]
     widths = [max(len(name), *(len(_cell(hit[name])) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
@@ -119,6 +119,10 @@ def _show(hits: Sequence[dict[str, Any]]) -> None:
         print(f"  {cells}  {terminal.shortened(hit['text'], terminal.width() - room)}")
         if hit.get("why"):
             print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
+    distance = "of the model comparison, centred" if exact else "1 minus the cosine of the embeddings"
+    print(terminal.faint(f"\nDistance: {distance}."))
+    if "score" in names:
+        print(terminal.faint("Score: the cosine and the words in common (BM25) together; higher is better."))
 
 
 def _cell(value: float) -> str:
