@@ -191,6 +191,7 @@ NEAR = [
     ("> Ask <anna@example.org> about R&D", "Ask anna@example.org about R and D"),
     ("+++ Storm reaches coast +++", "Storm reaches coast"),
     ("I love it \U0001f602\U0001f602\U0001f602", "I love it! \U0001f602"),
+    ("\U0001f602 I love it", "I love it \U0001f602"),
     ("Good \U0001f44d\U0001f3fd work", "Good \U0001f44d work"),
 ]
 FAR = [
@@ -223,6 +224,7 @@ FAR = [
     ("It grew by 5 %.", "It grew by 5.", ["%"]),
     ("I love it \U0001f600", "I love it \U0001f621", ["\U0001f600", "\U0001f621"]),
     ("It is \U0001f644.", "It is.", ["\U0001f644"]),
+    ("go \U0001f1ee\U0001f1f8", "go \U0001f1f8\U0001f1ee", ["\U0001f1ee\U0001f1f8", "\U0001f1f8\U0001f1ee"]),
     ("red cars", "blue bicycles", ["red", "cars", "blue", "bicycles"]),
 ]
 

@@ -64,8 +64,8 @@ def find_duplicate_texts(
     Notes
     -----
     An emoji counts as a word, because it may turn the meaning: "Well done" and "Well done" with an angry face are not
-    duplicates. Its repetition and its skin tone make no difference. Stars, bullets, arrows between words and trademark
-    signs are punctuation.
+    duplicates. Its place, its repetition and its skin tone make no difference. Stars, bullets, arrows between words and
+    trademark signs are punctuation.
 
     The lists of light words are English. In other languages the most frequent words of the vectors are light, such as
     articles, and other words make a difference. A misspelling is recognised if the vectors know the right word and

@@ -56,12 +56,14 @@ _EMOJI = (  # without skin tones, stars and ornaments
     "\U0001f000-\U0001f3fa\U0001f400-\U0001faff\u2600-\u2604\u2607-\u2720\u274c\u274e\u2763-\u2767\u2795-\u2797"
 )
 _MINUS = rf"(?<! [\w.,;!?%°)\]\u2014-] ) (?<! \d[{_CURRENCY}] ) [-~]"  # or about: ~5; but not 3-5, 5%-10%, 5€-10€
+_IS_EMOJI = re.compile(f"[{_EMOJI}]").match
 _TOKEN = re.compile(
     rf"""
     (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                         # initials: u.s.
     | (?: {_MINUS} )? \d+ (?: [.,:/] \d+ )* (?! [^\W_] )              # numbers and their sign
     | {_MINUS} [{_CURRENCY}] (?= \d )                                 # -$5
     | {WORD} (?: [+\#]++ (?! \w ) | \+\+ )?                           # words, c++, c#
+    | [\U0001f1e6-\U0001f1ff]{{2}}                                     # flags
     | [%\u2030{_CURRENCY}{_EMOJI}]
     | (?<! [{_MATHS}] ) [!<>]? [{_MATHS}]{{1,2}} >? (?! [{_MATHS}] )   # = != <= ==, but no lines: ====
     | (?<= \S[ ] ) [<>] (?= [ ]\S ) | (?<= \w ) [<>] (?= \w )         # a > b, a>b; but not <a>
@@ -174,7 +176,7 @@ class Wordings:
             meant |= {word: None for word in own if word not in meant and self._meant_by(word, light) is not None}
         unmatched = [word for word in left + right if word not in meant]
         texts = ([meant.get(word, word) for word in self.content[k]] for k in (i, j))
-        return unmatched or _moved(*([word for word in text if word is not None] for text in texts))
+        return unmatched or _moved(*([word for word in text if word and not _IS_EMOJI(word)] for text in texts))
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:
