@@ -152,6 +152,16 @@ def test_level_refuses_few_groups(n_groups, similarity):
         ("$1,000.50, 1,000,000 and 10,00 or 3.5%", "$ 1000.50 1000000 and 10,00 or 3.5 %"),
         ("-5 degrees, 3-5 years, 20th", "-5 degrees 3 5 years 20th"),
         ("U.S. and u.s, e.g. C++, C# and #tags", "us and us eg c++ c# and tags"),
+        ("x=-1, a\u2260b, a <= b == c", "x = -1 a != b a <= b == c"),
+        (
+            "\u22125, \u20135, (-5), -\u20ac5 and $-5; 5%-10%, 5\u20ac-10\u20ac",
+            "-5 -5 -5 -\u20ac 5 and $ -5 5 % 10 % 5 \u20ac 10 \u20ac",
+        ),
+        ("C++11 ~5, a>b, >5 <word> > word", "c++ 11 ~5 a > b > 5 word > word"),
+        ("2*3 or 2 ^ 3 *word*", "2 * 3 or 2 ^ 3 word"),
+        ("ok \U0001f44d\U0001f3fd \u2764\ufe0f \u2605 \u25cf", "ok \U0001f44d \u2764"),
+        ("=== a \u2192 b | c\u2122 ~ d\u00ae +++", "a b c d"),
+        ("\U0001f600 $ = %", ""),
         ("well-known caf\u00e9 \u2019cafe\u0301\u2019 \uff21\uff22", "well known caf\u00e9 caf\u00e9 ab"),
         ("?! -- \u2603", ""),
     ],
@@ -175,6 +185,14 @@ NEAR = [
     ("We need need help today.", "We need help today"),
     ("It is.", "It is!"),
     ("cat", "the cat"),
+    ("It was \u22125 outside.", "It was -5 outside!!"),
+    ("Read \u201cDune\u201d \u2013 now\u2026", "\u2022 Read 'Dune' -- now."),
+    ("\u2605 Buy Brand\u2122 shoes | now", "Buy Brand shoes \u2192 now"),
+    ("> Ask <anna@example.org> about R&D", "Ask anna@example.org about R and D"),
+    ("+++ Storm reaches coast +++", "Storm reaches coast"),
+    ("I love it \U0001f602\U0001f602\U0001f602", "I love it! \U0001f602"),
+    ("\U0001f602 I love it", "I love it \U0001f602"),
+    ("Good \U0001f44d\U0001f3fd work", "Good \U0001f44d work"),
 ]
 FAR = [
     ("It costs 1,000 euros.", "It costs 1,100 euros.", ["1000", "1100"]),
@@ -196,6 +214,17 @@ FAR = [
     ("English-French dictionary", "French-English dictionary", ["english", "french", "french", "dictionary"]),
     ("It is.", "That was.", ["is", "it", "that", "was"]),
     ("It is.", "cat", ["cat", "is", "it"]),
+    ("x = 1", "x != 1", ["=", "!="]),
+    ("x < 1", "x > 1", ["<", ">"]),
+    ("a + b", "a - b", ["+"]),
+    ("5 * 3 metres", "5 - 3 metres", ["*"]),
+    ("temperature (-5)", "temperature (5)", ["-5", "5"]),
+    ("about -$5 each", "about $5 each", ["-$", "$"]),
+    ("price $5", "price \u20b95", ["$", "\u20b9"]),
+    ("It grew by 5 %.", "It grew by 5.", ["%"]),
+    ("I love it \U0001f600", "I love it \U0001f621", ["\U0001f600", "\U0001f621"]),
+    ("It is \U0001f644.", "It is.", ["\U0001f644"]),
+    ("go \U0001f1ee\U0001f1f8", "go \U0001f1f8\U0001f1ee", ["\U0001f1ee\U0001f1f8", "\U0001f1f8\U0001f1ee"]),
     ("red cars", "blue bicycles", ["red", "cars", "blue", "bicycles"]),
 ]
 
@@ -275,6 +304,7 @@ def test_texts_without_words():
     texts = ["\u2603", "cat", "", "\u2603 ", "\u2603\u2603", "", "Cat!", "the cat"]
     assert listed(find_duplicate_texts(texts)) == [[0, 3], [1, 6, 7], [2, 5]]
     assert find_duplicate_texts(["\u2603"]) == find_duplicate_texts([]) == []
+    assert listed(find_duplicate_texts(["\U0001f600", "+", "cat", "\U0001f621", "+ "])) == [[1, 4]]
 
 
 def test_texts_by_other_vectors():

@@ -35,7 +35,8 @@ def find_duplicate_texts(
     Two texts are duplicates if their embeddings are near and no word makes a difference. Case, punctuation, spacing,
     contractions, articles, auxiliaries, adverbs such as "really", typing errors and the order of clauses make no
     difference. A number, a name, a negation or any other content word that only one of the texts has makes one,
-    whatever its vector. All texts of a set are duplicates of each other.
+    whatever its vector. So does a mathematical or currency sign, a minus before a number, "%" or an emoji. All texts of
+    a set are duplicates of each other.
 
     Parameters
     ----------
@@ -62,6 +63,10 @@ def find_duplicate_texts(
 
     Notes
     -----
+    An emoji counts as a word, because it may turn the meaning: "Well done" and "Well done" with an angry face are not
+    duplicates. Its place, its repetition and its skin tone make no difference. Stars, bullets, arrows between words and
+    trademark signs are punctuation.
+
     The lists of light words are English. In other languages the most frequent words of the vectors are light, such as
     articles, and other words make a difference. A misspelling is recognised if the vectors know the right word and
     not the wrong one.

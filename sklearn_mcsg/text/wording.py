@@ -3,7 +3,8 @@
     text --fold--> words --> content words that only one text has --typing errors matched--> differences
 
 Case, punctuation, spacing, contractions and light words make no difference, and neither does the order of clauses. A
-number, a name, a negation or any other content word makes one, however near its vector is to another.
+number, a name, a negation or any other content word makes one, however near its vector is to another. So does a sign
+that carries meaning: a mathematical or currency sign, a minus before a number, %, an emoji.
 """
 
 from __future__ import annotations
@@ -44,19 +45,37 @@ _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 _CONTRACTION = re.compile(r" ?'(re|ve|ll|d|m|s)\b")
 _CONTRACTED = {"re": " are", "ve": " have", "ll": " will", "d": " would", "m": " am", "s": ""}
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_NO_LETTERS = str.maketrans("\u2122\u2120", "  ")  # trademark signs, which normalisation would turn into letters
+_VARIANTS: dict[int, int | str] = {**APOSTROPHES, 0x2212: "-", 0x2013: "-", 0x2260: "!=", 0x2264: "<=", 0x2265: ">="}
+_SEPARATORS = "|~<>\u2190\u2192"  # mathematical signs by their category that often separate or enclose words
+_CURRENCY, _MATHS = (
+    "".join(c for c in map(chr, range(0x2C00)) if unicodedata.category(c) == category and c not in _SEPARATORS)
+    for category in ("Sc", "Sm")
+)
+_EMOJI = (  # without skin tones, stars and ornaments
+    "\U0001f000-\U0001f3fa\U0001f400-\U0001faff\u2600-\u2604\u2607-\u2720\u274c\u274e\u2763-\u2767\u2795-\u2797"
+)
+_MINUS = rf"(?<! [\w.,;!?%°)\]\u2014-] ) (?<! \d[{_CURRENCY}] ) [-~]"  # or about: ~5; but not 3-5, 5%-10%, 5€-10€
+_IS_EMOJI = re.compile(f"[{_EMOJI}]").match
 _TOKEN = re.compile(
     rf"""
-    (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                # initials: u.s.
-    | (?: (?<! \S ) - )? \d+ (?: [.,:/] \d+ )* (?! [^\W_] )  # numbers and their sign
-    | {WORD} (?: [+\#]+ (?! \w ) )?                          # words, c++, c#
-    | [$€£¥%]
+    (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                         # initials: u.s.
+    | (?: {_MINUS} )? \d+ (?: [.,:/] \d+ )* (?! [^\W_] )              # numbers and their sign
+    | {_MINUS} [{_CURRENCY}] (?= \d )                                 # -$5
+    | {WORD} (?: [+\#]++ (?! \w ) | \+\+ )?                           # words, c++, c#
+    | [\U0001f1e6-\U0001f1ff]{{2}}                                     # flags
+    | [%\u2030{_CURRENCY}{_EMOJI}]
+    | (?<! [{_MATHS}] ) [!<>]? [{_MATHS}]{{1,2}} >? (?! [{_MATHS}] )   # = != <= ==, but no lines: ====
+    | (?<= \S[ ] ) [<>] (?= [ ]\S ) | (?<= \w ) [<>] (?= \w )         # a > b, a>b; but not <a>
+    | (?<! \w ) [<>] (?= \s? \d )                                     # >5
+    | (?<= \d ) [*^] (?= \d ) | (?<= \d[ ] ) [*^] (?= [ ]\d )         # 2*3, 2 * 3
     """,
     re.VERBOSE,
 )
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """The words of a text without case, punctuation and contractions; compounds are split.
+    """The words and signs of a text without case, punctuation and contractions; compounds are split.
 
     Parameters
     ----------
@@ -66,6 +85,7 @@ def fold(text: str) -> tuple[str, ...]:
     Returns
     -------
     words : tuple of str
+        Empty if the text has no letters or digits.
 
     Examples
     --------
@@ -73,7 +93,11 @@ def fold(text: str) -> tuple[str, ...]:
     >>> fold("They DON'T pay $1,000 in the U.S. - it's well-known!")
     ('they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known')
     """
-    text = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().translate(APOSTROPHES)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_NO_LETTERS)).translate(_VARIANTS)
+    text = text.casefold()
+    if not any(map(str.isalnum, text)):
+        return ()
     return tuple(intern(_plain(token)) for piece in pieces(text) for token in _TOKEN.findall(_written_out(piece)))
 
 
@@ -87,8 +111,8 @@ def _written_out(text: str) -> str:
 
 def _plain(token: str) -> str:
     """Initials without points, and numbers without separators of thousands."""
-    if token[0].isdigit() or token[0] == "-":
-        return token.replace(",", "") if _THOUSANDS.fullmatch(token.removeprefix("-")) else token
+    if token[0].isdigit() or token[0] in "-~":
+        return token.replace(",", "") if _THOUSANDS.fullmatch(token.lstrip("-~")) else token
     return token.replace(".", "")
 
 
@@ -152,7 +176,7 @@ class Wordings:
             meant |= {word: None for word in own if word not in meant and self._meant_by(word, light) is not None}
         unmatched = [word for word in left + right if word not in meant]
         texts = ([meant.get(word, word) for word in self.content[k]] for k in (i, j))
-        return unmatched or _moved(*([word for word in text if word is not None] for text in texts))
+        return unmatched or _moved(*([word for word in text if word and not _IS_EMOJI(word)] for text in texts))
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:
