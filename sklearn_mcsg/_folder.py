@@ -63,8 +63,7 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
                 _sweep(folder)
                 _write(folder, token, content, arrays)
             except BaseException:
-                for file in folder.glob(f"{token}*"):
-                    file.unlink(missing_ok=True)
+                _sweep(folder)  # by content, because an interrupt may come when the new one is already in place
                 raise
             _sweep(folder)
     except OSError as error:
@@ -101,7 +100,10 @@ def _flush(stream: BinaryIO) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove arrays that the content does not name: those of an earlier save, or of one that was killed."""
-    named = {known.get("file") for known in read_content(folder).get("arrays", ()) if isinstance(known, dict)}
+    content = read_content(folder)
+    if not content and (folder / _INDEX).exists():  # which arrays it names is not known
+        return
+    named = {known.get("file") for known in content.get("arrays", ()) if isinstance(known, dict)}
     for file in folder.iterdir():
         if _ARRAY.fullmatch(file.name) and file.name not in named:
             with suppress(OSError):  # Windows keeps files that a reader has open

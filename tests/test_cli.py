@@ -620,7 +620,7 @@ def test_long_cells(tmp_path):
 BROKEN = {
     "missing.txt": (None, "missing.txt: No such file"),
     "empty.txt": (b"\n \n", "empty.txt holds no texts"),
-    "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8"),
+    "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8 (byte 4 of the line). Save the file as"),
     "columns.csv": (b"a,b\n1,2\n", "columns.csv, line 1: there is no column 'text'"),
     "semicolon.csv": (b"id;text\n1;a cat\n", "semicolon.csv, line 1: fields must be separated by ','"),
     "twice.csv": (b"text,text\na,b\n", "twice.csv, line 1: there are 2 columns 'text'"),
@@ -713,12 +713,16 @@ def test_pairs(pairs):
         (["dedupe", "CORPUS", "--threshold", "nan"], 2, "expected a distance of at least 0"),
         (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
         (["dedupe", "CORPUS", "--jobs", "0"], 2, "expected a number of threads"),
+        (["dedupe", "CORPUS", "--jobs", "9" * 5000], 2, "expected a number of threads, or -1 for all cores, got '9999"),
+        (["search", "CORPUS", "cat", "-k", "9" * 5000], 2, "expected a positive whole number, got '9999"),
+        (["cluster", "CORPUS", "-n", "9" * 5000], 2, "expected a number or auto, got '9999"),
     ],
 )
 def test_mistakes(mcsg, corpus, arguments, code, message):
     written = mcsg(*(corpus if argument == "CORPUS" else argument for argument in arguments), code=code)
     assert message in written.err
     assert "Traceback" not in written.err
+    assert len(written.err) < 1500
     assert not written.out
 
 
@@ -789,6 +793,17 @@ def test_names_of_files_are_escaped_in_errors_and_notes(mcsg, tmp_path):
     assert "evil\\x1b[31m.csv has one column" in mcsg("cluster", path, "-n", 1).err
 
 
+def test_errors_are_one_line_whatever_the_arguments_hold(mcsg, corpus, tmp_path):
+    evil = "evil\x1b[31m\u202e\nmcsg: error: forged"
+    error = mcsg("cluster", tmp_path / evil, code=1).err
+    assert error.count("\n") == 1
+    assert error.endswith("evil\\x1b[31m\\u202e mcsg: error: forged: No such file or directory.\n")
+    for arguments in ([evil], [f"--{evil}"], [f"--r={evil}"]):
+        error = mcsg("cluster", corpus, *arguments, code=2).err
+        assert "evil\\x1b[31m\\u202e mcsg: error: forged" in error
+        assert not {"\x1b", "\u202e"} & set(error)
+
+
 def test_warnings_are_escaped(mcsg, tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_text("a cat\na dog\n")
@@ -846,6 +861,30 @@ def test_a_closed_standard_output_is_said():
     result = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60)
     assert result.returncode == 1
     assert result.stderr == b"mcsg: error: standard output is closed.\n"
+
+
+def test_a_closed_standard_input_is_said(mcsg, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    error = mcsg("cluster", "-", code=1).err
+    assert error == "mcsg: error: Standard input is closed: name a file, or pass texts through a pipe.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+def test_a_full_disk_under_standard_output_is_said(corpus):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "sklearn_mcsg", "dedupe", corpus, "--unique", "--quiet"]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr == b"mcsg: error: Standard input or output: No space left on device.\n"
+
+
+def test_an_index_that_does_not_fit_on_the_disk_is_named(mcsg, corpus, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError("250000 requested and 10224 written")
+
+    monkeypatch.setattr("sklearn_mcsg._folder.os.fsync", full)
+    error = mcsg("search", corpus, "cat", "--index", tmp_path / "index", "--quiet", code=1).err
+    assert error.startswith(f"mcsg: error: {tmp_path / 'index'} could not be saved: not everything could be written")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import zlib
@@ -504,6 +505,17 @@ def test_a_report_is_replaced_in_one_step(tmp_path, monkeypatch):
                 write_report(path, "newer")
     assert path.read_text(encoding="utf-8") == "new \u2603"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+def test_a_report_to_a_pipe_is_written_to_it(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write_report(path, "page \u2603")
+    assert path.is_fifo()
+    assert os.read(reader, 100).decode() == "page \u2603"
+    os.close(reader)
 
 
 # In a browser -------------------------------------------------------------------------------------------------------

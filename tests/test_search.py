@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -25,6 +26,7 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.text.search import z_scores
+from sklearn_mcsg.text.tokens import tokenize
 from sklearn_mcsg.text.words import WordIndex, words_of
 
 pytest.importorskip("bm25s")
@@ -259,6 +261,25 @@ def test_explanation_sums_to_the_cosine(search):
 
 
 # Texts without words, additions and mistakes ------------------------------------------------------------------------
+
+
+def test_explanation_of_a_long_text_has_each_word_once(search):
+    text = " ".join(TEXTS[:5] * 4)
+    whole = search.explain(QUERIES[0], text)
+    with sklearn.config_context(working_memory=0.01):
+        condensed = search.explain(QUERIES[0], text)
+    assert len(condensed.labels[1]) == len(set(whole.labels[1])) < len(whole.labels[1])
+    assert_allclose(condensed.similarity, whole.similarity)
+    assert [pair[:2] for pair in condensed.strongest()] == [pair[:2] for pair in whole.strongest()]
+
+
+def test_words_of_a_long_text_are_read_in_pieces(monkeypatch):
+    expected = words_of([" ".join(TEXTS)])
+    longest = []
+    monkeypatch.setattr("sklearn_mcsg.text.tokens._PIECE", 100)
+    monkeypatch.setattr("sklearn_mcsg.text.words.tokenize", lambda text: longest.append(len(text)) or tokenize(text))
+    assert words_of([" ".join(TEXTS)]) == expected
+    assert max(longest) < 200
 
 
 def test_texts_without_words_are_never_found():

@@ -276,6 +276,32 @@ def test_a_full_disk_is_reported_and_changes_nothing(saved, tmp_path, monkeypatc
         assert len(list(path.iterdir())) == 2 + len(content(path)["arrays"])
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_interrupt_at_the_last_step_leaves_an_index(saved, monkeypatch, replaced):
+    replace = os.replace
+
+    def interrupted(*paths):
+        if replaced:
+            replace(*paths)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_folder.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        index_of(5).save(saved)
+    assert GroupNeighbors.load(saved).n_samples_fit_ == (5 if replaced else 8)
+    assert len(list(saved.iterdir())) == 2 + len(content(saved)["arrays"])
+
+
+def test_no_array_is_removed_while_the_content_cannot_be_read(saved, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(_folder, "check_place", lambda *_: None)
+        patched.setattr(_folder, "read_content", lambda _: {})
+        patched.setattr(_folder.os, "fsync", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index_of(5).save(saved)
+    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+
+
 def test_an_index_that_is_open_can_be_replaced(saved):
     index = GroupNeighbors.load(saved, mmap_mode="r")
     before = index.kneighbors()

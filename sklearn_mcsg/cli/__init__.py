@@ -71,11 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: BaseException) -> str:
+    text = str(error)
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror or type(error).__name__}."
-    if isinstance(error, MemoryError):
-        return "There is not enough memory for a corpus of this size."
-    return " ".join(str(error).split()) or type(error).__name__
+        text = f"{error.filename}: {error.strerror or type(error).__name__}."
+    elif isinstance(error, OSError) and error.strerror:
+        plain = error.errno is not None and error.strerror == os.strerror(error.errno)
+        text = f"Standard input or output: {error.strerror}." if plain else error.strerror
+    elif isinstance(error, MemoryError):
+        text = "There is not enough memory for a corpus of this size."
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _say_warnings(quiet: bool) -> None:

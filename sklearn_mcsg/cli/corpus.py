@@ -259,13 +259,17 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise ValueError(f"{_place(path, number)}: not UTF-8 (byte {error.start + 1} of the line).") from error
+                raise ValueError(
+                    f"{_place(path, number)}: not UTF-8 (byte {error.start + 1} of the line). Save the file as UTF-8."
+                ) from error
             if "\0" in text:
                 raise ValueError(f"{_place(path, number)}: a NUL character. A file in UTF-16 must be saved as UTF-8.")
             yield number, text.rstrip("\r\n")
 
 
 def _open(path: str) -> Any:
+    if path == "-" and sys.stdin is None:
+        raise ValueError("Standard input is closed: name a file, or pass texts through a pipe.")
     if path == "-":
         return io.BytesIO(sys.stdin.buffer.read())
     return open(path, "rb")
@@ -290,7 +294,7 @@ def _checked(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{place}: a text is expected, got {reprlib.repr(value)}.")
     if "\0" in value:
-        raise ValueError(f"{place}: the text holds a NUL character.")
+        raise ValueError(f"{place}: the text holds a NUL character: remove it.")
     return value
 
 

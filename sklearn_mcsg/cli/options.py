@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from math import inf, nan
-from typing import Any
+from typing import Any, NoReturn
 
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.cli import cluster, compare, dedupe, evaluate, search, terminal
@@ -15,11 +16,18 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.text.tables import INSTALLED
 
 _MOST_JOBS = 1024  # threads; no machine has more cores to use
+_MOST_DIGITS = 18  # of a whole number, which then fits into 64 bits
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=26, width=min(100, terminal.width()))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Print a message on one line, without control characters of the arguments, and exit."""
+        super().error(terminal.escaped(" ".join(message.split())))
 
 
 class _MakesOptional(argparse.Action):
@@ -36,7 +44,7 @@ class _MakesOptional(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all subcommands; each sets `run`, the function to call."""
-    command = argparse.ArgumentParser(
+    command = _Parser(
         prog="mcsg",
         description="Compare, search and cluster texts by model comparison: do two texts need one model or two?",
         epilog="""examples:
@@ -276,17 +284,24 @@ def _level(text: str) -> float:
 
 
 def _jobs(text: str) -> int:
-    if not text.removeprefix("-").isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number of threads, or -1 for all cores, got {text!r}")
-    if int(text) > _MOST_JOBS:
+    jobs = _whole(text)
+    if jobs == 0:
+        got = reprlib.repr(text)
+        raise argparse.ArgumentTypeError(f"expected a number of threads, or -1 for all cores, got {got}")
+    if jobs > _MOST_JOBS:
         raise argparse.ArgumentTypeError(f"expected at most {_MOST_JOBS} threads, got {text}")
-    return int(text)
+    return jobs
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
-    return int(text)
+    if _whole(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {reprlib.repr(text)}")
+    return _whole(text)
+
+
+def _whole(text: str) -> int:
+    """A whole number, or 0 if the text is not one or has too many digits."""
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 def _above_zero(text: str) -> float:
@@ -301,4 +316,4 @@ def _number_of_clusters(text: str) -> int | None:
     try:
         return _positive(text)
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {reprlib.repr(text)}") from None

@@ -130,7 +130,7 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
     Parameters
     ----------
     path : str or path-like
-        The file, which is replaced if it exists.
+        The file, which is replaced if it exists. A pipe or a device, such as /dev/stdout, is written to.
     page : str
         The page.
 
@@ -145,6 +145,9 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
     ['report.html']
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_text(page, encoding="utf-8", newline="\n")
+        return
     if path.is_symlink():
         path = path.resolve()  # so that the file is replaced, and not the link
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")

@@ -278,7 +278,7 @@ class TextSearch(BaseEstimator):
             The second one if the pipeline compares texts without embedding them.
         """
         check_is_fitted(self, "index_")
-        groups = self.look_up([query, text])
+        groups = self.look_up([query, text]).condensed()
         comparer = self.index_.comparer()
         return getattr(comparer, "embedding_", comparer).explain(groups[[0]], groups[[1]])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn_mcsg._checks import check_indices, check_offsets
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.spelling import parts_of
-from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text.tokens import pieces, tokenize
 
 __all__ = ["WordIndex", "import_bm25s", "words_of"]
 
@@ -40,8 +41,13 @@ class _Parts(dict):
 
 def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | None = None) -> list[list[str]]:
     """Words of texts in lower case: compounds are split at hyphens, and punctuation is left out."""
-    split, parts = tokenizer or tokenize, _Parts()
-    return [[word for token in split(text.lower()) for word in parts[token]] for text in texts]
+    parts = _Parts()
+    return [[word for token in _tokens(text.lower(), tokenizer) for word in parts[token]] for text in texts]
+
+
+def _tokens(text: str, tokenizer: Callable[[str], Iterable[str]] | None) -> Iterable[str]:
+    """The tokens of a text; those of a long one are not all in memory at the same time."""
+    return tokenizer(text) if tokenizer else chain.from_iterable(map(tokenize, pieces(text)))
 
 
 @register
