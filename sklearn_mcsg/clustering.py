@@ -43,7 +43,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
         The model of a cluster, as in `ModelComparisonSimilarity`.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        The information criterion, as in `ModelComparisonSimilarity`.
+        The information criterion, as in `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better
+        numbers of clusters than ``"aic"``, which finds too many.
     n_clusters : int, default=None
         Number of clusters; ``None`` merges while the similarity is positive, that is while one model is better than
         two.

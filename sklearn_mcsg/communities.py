@@ -1,7 +1,7 @@
 """Clusters of groups in their embedding: communities of the neighbour graph, or a given number by k-means.
 
-    groups --embedding--> points at unit length --15 nearest neighbours--> graph --Louvain--> communities
-                                                --average linkage of a sample--> centres --k-means--> clusters
+    groups --embedding--> points --15 nearest neighbours--> graph --Louvain--> communities
+                                 --average linkage of a sample--> centres --k-means--> clusters
 
 Finding the neighbours compares the compressed points of all pairs, which dominates from about a million groups on. All
 else is close to linear in the number of groups.
@@ -21,6 +21,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -50,7 +51,10 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
     Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
     there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there, once
     from the cut into that many clusters and once from the first cut with that many clusters of at least half the mean
-    size; the clusters with the smaller sum of squares are kept.
+    size; the clusters with the smaller sum of distances are kept.
+
+    Groups are near if their points in the embedding are. An embedding with ``normalize=True``, as `make_text_embedding`
+    builds, keeps only the direction of a point, and cosines compare it; that is best for texts.
 
     Parameters
     ----------
@@ -79,9 +83,10 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
     n_clusters_ : int
         Number of clusters.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_components)
-        Mean direction of each cluster.
+        Mean of each cluster, or its mean direction if points have unit length.
     distances_ : ndarray of shape (n_groups,)
-        Distance of each group to the centre of its cluster: one minus the cosine.
+        Distance of each group to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
+        length.
     alternatives_ : dict
         Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
     embedding_ : estimator
@@ -166,7 +171,7 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         """
         self._validate_params()
         embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
-        points = unit_length(np.asarray(embedding.fit_transform(X)))
+        points = np.asarray(embedding.fit_transform(X))
         if self.n_clusters is not None and self.n_clusters > len(points):
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(points)} groups.")
         random_state = check_random_state(self.random_state)
@@ -190,8 +195,10 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         self.alternatives_ = alternatives
         self.labels_ = _largest_first(labels)
         self.n_clusters_ = int(self.labels_.max()) + 1
-        self.cluster_centers_ = _mean_directions(points, self.labels_, self.n_clusters_)
-        self.distances_ = compare_unit_rows(points, self.cluster_centers_[self.labels_], "distance")
+        self.cluster_centers_ = _centres(points, self.labels_, self.n_clusters_)
+        own = self.cluster_centers_[self.labels_]
+        self._by_cosine = _are_units(points)
+        self.distances_ = compare_unit_rows(points, own, "distance") if self._by_cosine else _lengths(points - own)
         return self
 
     def _partition(self, points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
@@ -200,7 +207,7 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         if len(points) > max(self.sample_size, k):
             sample = points[np.sort(random_state.permutation(len(points))[: max(self.sample_size, k)])]
         found = [KMeans(k, init=centres, n_init=1).fit(points) for centres in _starts(sample, k)]
-        return min(found, key=lambda means: means.inertia_).labels_
+        return min(found, key=lambda means: _spread(points, means)).labels_
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the cluster with the nearest centre for each group.
@@ -217,7 +224,7 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         return self.transform(X).argmin(axis=1)
 
     def transform(self, X: GroupsLike) -> np.ndarray:
-        """Distances of groups to the centres of all clusters: one minus the cosine.
+        """Distances of groups to the centres of all clusters, as in `distances_`.
 
         Parameters
         ----------
@@ -229,7 +236,10 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         distances : ndarray of shape (n_groups, `n_clusters_`)
         """
         check_is_fitted(self, "cluster_centers_")
-        return compare_units(unit_length(np.asarray(self.embedding_.transform(X))), self.cluster_centers_, "distance")
+        points = np.asarray(self.embedding_.transform(X))
+        if self._by_cosine:
+            return compare_units(points, self.cluster_centers_, "distance")
+        return euclidean_distances(points, self.cluster_centers_)
 
     @property
     def n_features_in_(self) -> int:
@@ -251,14 +261,15 @@ def find_communities(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[np.ndarray]:
-    """Communities in the graph of nearest neighbours of points at unit length.
+    """Communities in the graph of nearest neighbours of points.
 
-    Two points are joined if either is among the nearest of the other; the weight of the edge is their cosine.
+    Two points are joined if either is among the nearest of the other. The weight of the edge is their cosine if points
+    have unit length, and otherwise 1.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, n_components)
-        Points at unit length.
+        The points.
     n_neighbors : int, default=15
         Number of neighbours.
     resolutions : sequence of float, default=(1.0,)
@@ -294,17 +305,16 @@ def _louvain(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarr
 
 
 def neighbour_graph(points: np.ndarray, n_neighbors: int, n_jobs: int | None, verbose: int) -> sparse.csr_matrix:
-    """The symmetric graph of nearest neighbours of unit points, weighted by cosines."""
+    """The symmetric graph of nearest neighbours, weighted by cosines if points have unit length."""
     n = len(points)
     k = min(n_neighbors, n - 1)
     if n > _EXACT_UP_TO and candidates.is_available():
-        cosines, neighbours = _approximate_neighbours(points, k, n_jobs, verbose)
+        distances, neighbours = _approximate_neighbours(points, k, n_jobs, verbose)
     else:
         search = NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points)
         distances, neighbours = search.kneighbors()
-        cosines = 1 - distances**2 / 2
-    pointers = np.arange(0, n * k + 1, k)
-    graph = sparse.csr_matrix((np.maximum(cosines, 0).ravel(), neighbours.ravel(), pointers), shape=(n, n))
+    weights = np.maximum(1 - distances**2 / 2, 0) if _are_units(points) else np.ones_like(distances)
+    graph = sparse.csr_matrix((weights.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     graph.eliminate_zeros()
     return graph.maximum(graph.T).tocsr()
 
@@ -312,21 +322,23 @@ def neighbour_graph(points: np.ndarray, n_neighbors: int, n_jobs: int | None, ve
 def _approximate_neighbours(
     points: np.ndarray, k: int, n_jobs: int | None, verbose: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and indices of the nearest neighbours among candidates."""
+    """Distances and indices of the nearest neighbours among candidates."""
     index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points)
-    cosines, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
+    distances, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
     step = count_within(points.itemsize * _CANDIDATES * k * points.shape[1], _BATCH_BYTES)
     with progress(verbose, len(points), "neighbours", " groups") as advance:
         for batch in gen_batches(len(points), step):
             rows = np.arange(batch.start, batch.stop)
             found = index.search(index.points(points[batch]), _CANDIDATES * k + 1, n_jobs)
-            near = np.einsum("ij,ikj->ik", points[batch], points[found])
-            near[found == rows[:, None]] = -np.inf
-            best = np.argpartition(-near, k - 1, axis=1)[:, :k]
-            cosines[batch] = np.take_along_axis(near, best, axis=1)
+            near = points[found]
+            near -= points[batch, None]
+            apart = _lengths(near)
+            apart[found == rows[:, None]] = np.inf
+            best = np.argpartition(apart, k - 1, axis=1)[:, :k]
+            distances[batch] = np.take_along_axis(apart, best, axis=1)
             neighbours[batch] = np.take_along_axis(found, best, axis=1)
             advance(len(rows))
-    return cosines, neighbours
+    return distances, neighbours
 
 
 def _starts(points: np.ndarray, k: int) -> Iterator[np.ndarray]:
@@ -341,7 +353,12 @@ def _starts(points: np.ndarray, k: int) -> Iterator[np.ndarray]:
     exactly, balanced = len(points) - k, merges_before(children, k, len(points) / (2 * k))
     for n_merges in {exactly, exactly if balanced is None else balanced}:
         labels = _largest_first(tops_after(children, n_merges))
-        yield _mean_directions(points, labels, k)
+        yield _centres(points, labels, k)
+
+
+def _spread(points: np.ndarray, means: KMeans) -> float:
+    """Sum of the distances of points to their centres; squared, a few outliers would outweigh all others."""
+    return means.inertia_ if _are_units(points) else _lengths(points - means.cluster_centers_[means.labels_]).sum()
 
 
 def _largest_first(labels: np.ndarray) -> np.ndarray:
@@ -352,7 +369,19 @@ def _largest_first(labels: np.ndarray) -> np.ndarray:
     return rank[labels]
 
 
-def _mean_directions(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Mean of the points of each cluster, at unit length."""
-    members = sparse.csr_matrix((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))
-    return unit_length(members[:n_clusters] @ points)
+def _centres(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Mean of the points of each cluster, at unit length if the points are."""
+    members = sparse.csr_array((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))[:n_clusters]
+    sums = members @ points
+    return unit_length(sums) if _are_units(points) else sums / members.sum(axis=1)[:, None]
+
+
+def _are_units(points: np.ndarray) -> bool:
+    """Whether points have unit length, or are at the centre."""
+    lengths = _lengths(points)
+    return bool((np.abs(lengths - 1) < 1e-5)[lengths > 0].all())
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Euclidean length of each row."""
+    return np.sqrt(np.einsum("...i,...i->...", rows, rows))

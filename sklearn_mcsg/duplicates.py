@@ -78,7 +78,7 @@ def find_duplicates(
     [array([0, 2]), array([1, 3])]
     """
     if (threshold is None) == (level is None):
-        raise ValueError("find_duplicates needs either a threshold or a level.")
+        raise ValueError("find_duplicates needs either a threshold or a level, such as level=1e-5.")
     check_limit(threshold, level)
     similarity = ModelComparisonSimilarity(output="distance") if similarity is None else similarity
     before, last = steps_of(similarity, n_jobs)

@@ -320,7 +320,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         if n < 2 * self.min_size:
             raise ValueError(
                 f"The sequence is too short: n_samples = {n}, but two segments of at least min_size={self.min_size} "
-                f"rows need {2 * self.min_size}."
+                f"rows need {2 * self.min_size}. A list of arrays is one sequence of groups; fit sequences one by one."
             )
         if isinstance(self.n_segments, Integral) and self.n_segments * self.min_size > n:
             raise ValueError(

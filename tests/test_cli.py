@@ -205,6 +205,18 @@ def test_search_as_a_table(mcsg, corpus):
     assert (lines[1].split(), lines[-1]) == (["distance", "line"], distance)
 
 
+def test_a_query_before_the_corpus_is_explained(mcsg, corpus):
+    assert f"but a file {corpus}: the corpus comes before the queries." in mcsg("search", "cat", corpus, code=1).err
+
+
+def test_words_without_a_vector_are_no_reason_to_be_sure(mcsg, corpus):
+    assert "No word of the query 'xqzzyt' has a vector" in mcsg("search", corpus, "cat", "xqzzyt").err
+    assert "the query 'cat'" not in mcsg("search", corpus, "cat").err
+    notes = mcsg("compare", "xqzzyt", "a cat").err
+    assert "No word of A has a vector" in notes
+    assert "No word of B" not in notes
+
+
 @pytest.mark.parametrize("arguments", [["--exact"], ["--exact", "--criterion", "bic"]])
 def test_exact_search(mcsg, corpus, arguments):
     hits = found_by(mcsg, corpus, "my cat is asleep", "-k", 2, *arguments)

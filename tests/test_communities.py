@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.pairwise import cosine_distances, cosine_similarity
+from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -40,12 +40,34 @@ def test_finds_planted_clusters_and_places_new_groups(n_clusters):
 def test_centres_and_distances():
     X, _ = planted()
     clustering = GroupClustering(random_state=0).fit(X)
-    points = normalize(clustering.embedding_.transform(X))
+    points = clustering.embedding_.transform(X)
+    centres = [points[clustering.labels_ == k].mean(axis=0) for k in range(6)]
+    assert_allclose(clustering.cluster_centers_, centres, atol=1e-12)
+    assert_allclose(clustering.transform(X), euclidean_distances(points, centres), atol=1e-7)
+    assert_allclose(clustering.distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-7)
+    assert clustering.get_feature_names_out().tolist() == [f"groupclustering{k}" for k in range(6)]
+
+
+def test_normalized_embeddings_are_clustered_by_direction():
+    X, _ = planted()
+    embedding = GroupEmbedding(prior_strength=0.5, normalize=True)
+    clustering = GroupClustering(embedding=embedding, random_state=0).fit(X)
+    points = clustering.embedding_.transform(X)
     centres = [normalize(points[clustering.labels_ == k].mean(axis=0)[None])[0] for k in range(6)]
     assert_allclose(clustering.cluster_centers_, centres, atol=1e-12)
     assert_allclose(clustering.transform(X), cosine_distances(points, centres), atol=1e-12)
     assert_allclose(clustering.distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-12)
-    assert clustering.get_feature_names_out().tolist() == [f"groupclustering{k}" for k in range(6)]
+
+
+@pytest.mark.parametrize("n_clusters", [None, 4])
+def test_levels_are_clusters(n_clusters):
+    """Means in one direction differ in length alone, as readings of a sensor do."""
+    rng = np.random.default_rng(0)
+    level = np.arange(200) % 4
+    X = [rng.normal(2 * k, size=(rng.integers(2, 15), 6)) for k in level]
+    clustering = GroupClustering(n_clusters, random_state=0).fit(X)
+    assert adjusted_rand_score(level, clustering.labels_) > 0.95
+    assert_array_equal(clustering.predict(X), clustering.labels_)
 
 
 def test_resolution_divides_further():
@@ -74,6 +96,15 @@ def test_graph_is_symmetric_and_joins_the_nearest():
     assert_allclose(graph.toarray(), expected, atol=1e-12)
 
 
+def test_graph_of_points_of_any_length_has_no_weights():
+    points = np.random.default_rng(0).normal(size=(60, 5))
+    distances = euclidean_distances(points)
+    np.fill_diagonal(distances, np.inf)
+    near = np.zeros((60, 60), dtype=bool)
+    np.put_along_axis(near, np.argsort(distances, axis=1)[:, :4], True, axis=1)
+    assert_array_equal(neighbour_graph(points, 4, None, 0).toarray(), near | near.T)
+
+
 def test_many_groups_are_clustered_like_few(monkeypatch):
     pytest.importorskip("faiss")
     X, truth = planted(900)
@@ -81,12 +112,15 @@ def test_many_groups_are_clustered_like_few(monkeypatch):
     monkeypatch.setattr(communities, "_EXACT_UP_TO", 100)
     many = GroupClustering(random_state=0).fit(X)
     assert_array_equal(many.labels_, few.labels_)
-    points = normalize(np.random.default_rng(0).normal(size=(500, 40))).astype(np.float32)
-    approximate = neighbour_graph(points, 10, 2, 0)
-    monkeypatch.setattr(communities, "_EXACT_UP_TO", 1000)
-    exact = neighbour_graph(points, 10, None, 0)
-    shared = approximate.multiply(exact > 0).nnz / exact.nnz
-    assert shared > 0.95
+    points = np.random.default_rng(0).normal(size=(500, 40)).astype(np.float32)
+    for of_any_length in (points, normalize(points)):
+        monkeypatch.setattr(communities, "_EXACT_UP_TO", 100)
+        approximate = neighbour_graph(of_any_length, 10, 2, 0)
+        monkeypatch.setattr(communities, "_EXACT_UP_TO", 1000)
+        exact = neighbour_graph(of_any_length, 10, None, 0)
+        shared = ((exact > 0).multiply(approximate > 0)).toarray()
+        assert shared.sum() / exact.nnz > 0.95
+        assert_allclose(approximate.toarray()[shared], exact.toarray()[shared], rtol=1e-5)
     sampled = GroupClustering(6, sample_size=60, random_state=0).fit(X)
     assert adjusted_rand_score(truth, sampled.labels_) == 1
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.calibration import FEW_GROUPS
 from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts, tell_coverage
+from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.explanation import Explanation
@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> None:
     pipeline, calibration = _learn(options)
     pair = look_up(pipeline[0], [options.a, options.b])
     tell_coverage(options, clone(pipeline[0]).fit([options.a, options.b]))
+    tell_if_unknown(options, pipeline[0], "A", [options.a])
+    tell_if_unknown(options, pipeline[0], "B", [options.b])
     a, b = pair[[0]], pair[[1]]
     explanation = pipeline[-1].explain(a, b)
     distance = float(pipeline[-1].paired(a, b)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_mcsg.cli.shared import (
     only_with_words,
     open_corpus,
     tell,
+    tell_if_unknown,
 )
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import TextSearch, update_index
@@ -30,6 +32,7 @@ def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
     queries = _queries(options)
+    _check_order(options)
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
     search = _fitted(options, corpus)
     queries = _with_words(options, search, queries)
@@ -54,6 +57,17 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError("--words is for the search by embedding: leave it or --exact out.")
     if not options.exact and options.criterion != next(iter(CRITERIA)):
         raise ValueError("--criterion is for exact comparisons: add --exact.")
+
+
+def _check_order(options: argparse.Namespace) -> None:
+    """Raise if a query seems to be the corpus."""
+    if options.corpus == "-" or Path(options.corpus).exists():
+        return
+    for text in options.queries or []:
+        if Path(text).is_file():
+            raise ValueError(
+                f"There is no file {options.corpus}, but a file {text}: the corpus comes before the queries."
+            )
 
 
 def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
@@ -98,9 +112,11 @@ def _with_words(
 ) -> list[tuple[str, list[str]]]:
     """The queries that have words; a note names the others."""
     sizes = search.look_up([texts for _, texts in queries]).sizes
-    for (name, _), size in zip(queries, sizes, strict=True):
+    for (name, texts), size in zip(queries, sizes, strict=True):
         if not size:
             tell(options, f"The query {name!r} has no words: nothing to search for.")
+        else:
+            tell_if_unknown(options, search.vectorizer_[0], f"the query {name!r}", texts)
     if not sizes.any():
         raise ValueError("No query has a word: give at least one that has.")
     return [query for query, size in zip(queries, sizes, strict=True) if size]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli.corpus import Corpus, read_corpus
@@ -85,6 +86,12 @@ def tell_coverage(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) 
     """Print a note if words of the texts that a vectorizer was fitted to have no vector."""
     if vectorizer.oov_rate_:
         tell(options, share_of_unknown_words(vectorizer))
+
+
+def tell_if_unknown(options: argparse.Namespace, vectorizer: EmbeddingVectorizer, name: str, texts: list[str]) -> None:
+    """Print a note if no word of the texts has a vector."""
+    if clone(vectorizer).fit(texts).oov_rate_ == 1:
+        tell(options, f"No word of {name} has a vector: spelling alone decides, and unknown words look alike.")
 
 
 def tell_if_few(options: argparse.Namespace, n: int) -> None:

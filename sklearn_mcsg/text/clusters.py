@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg._cosine import unit_length
 from sklearn_mcsg.communities import GroupClustering
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.groups import Groups
@@ -102,7 +101,8 @@ def cluster_texts(
     n_clusters : int, default=None
         Number of clusters; ``None`` finds communities of similar texts, and their number.
     pipeline : Pipeline, default=None
-        An `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
+        An `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``. Its points are scaled
+        to unit length.
     resolution : float, default=1.0
         Larger values find more and smaller communities.
     n_words : int, default=6
@@ -151,7 +151,7 @@ def cluster_texts(
         raise ValueError("There is only one text: clusters need two or more.")
     clustering = GroupClustering(
         n_clusters,
-        embedding=embedding,
+        embedding=clone(embedding).set_params(normalize=True),
         resolution=resolution,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -162,7 +162,7 @@ def cluster_texts(
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     words = label_clusters(terms, labels, n_words)
     summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
-    points = unit_length(clustering.embedding_.transform(groups))
+    points = clustering.embedding_.transform(groups)
     fitted = Pipeline([("vectorizer", vectorizer), ("embedding", clustering.embedding_)])
     return TextClusters(texts, labels, summaries, distances, points, groups, terms, fitted, clustering)
 
