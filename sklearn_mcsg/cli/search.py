@@ -25,6 +25,10 @@ from sklearn_mcsg.text import TextSearch, update_index
 from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 _DEFAULT_WORDS = "z-score"
+_SCORES = {
+    "z-score": "standard deviations of cosine and word match (BM25) above the average of the corpus, added",
+    "share": "cosine, plus twice the share of the query's words, weighed by rarity (BM25)",
+}
 _N_PAIRS = 4  # pairs of words that say why a text was found
 
 
@@ -48,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
             if not options.exact:
                 why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
             hits.append(corpus.record(i, place, why))
-    terminal.show_records(hits, options.format, lambda: _show(hits, options.exact))
+    terminal.show_records(hits, options.format, lambda: _show(hits, search.words, options.exact))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -122,8 +126,8 @@ def _with_words(
     return [query for query, size in zip(queries, sizes, strict=True) if size]
 
 
-def _show(hits: Sequence[dict[str, Any]], exact: bool) -> None:
-    names = ["score", "distance", "line"] if "score" in hits[0] else ["distance", "line"]
+def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> None:
+    names = ["score", "distance", "line"] if words else ["distance", "line"]
     widths = [max(len(name), *(len(_cell(hit[name])) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
     for hit in hits:
@@ -137,8 +141,8 @@ def _show(hits: Sequence[dict[str, Any]], exact: bool) -> None:
             print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
     distance = "of the model comparison, centred" if exact else "1 minus the cosine of the embeddings"
     print(terminal.faint(f"\nDistance: {distance}."))
-    if "score" in names:
-        print(terminal.faint("Score: the cosine and the words in common (BM25) together; higher is better."))
+    if words:
+        print(terminal.faint(f"Score: {_SCORES[words]}."))
 
 
 def _cell(value: float) -> str:
