@@ -62,7 +62,7 @@ plot_html_show_formats = plot_html_show_source_link = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_mcsg {release}"
 html_theme_options = {
-    "logo": {"text": "sklearn_mcsg"},
+    "logo": {"text": html_title},
     "navbar_align": "left",
     "show_prev_next": True,
     # none beside examples, where lines of code need the room
@@ -76,6 +76,7 @@ if tags.has("published"):  # noqa: F821 - Sphinx puts it there; pages opened fro
     html_theme_options["switcher"] = {"json_url": "../versions.json", "version_match": folder_of(release)}
     html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
     html_theme_options["check_switcher"] = False
+    html_theme_options["logo"] = {"text": project}
 html_sidebars = {page: [] for page in ("index", "quickstart", "paper_to_code", "developing", "changelog")}
 html_static_path = ["_static"]
 html_css_files = ["custom.css", "math.css"]
