@@ -53,8 +53,8 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
     from the cut into that many clusters and once from the first cut with that many clusters of at least half the mean
     size; the clusters with the smaller sum of distances are kept.
 
-    Groups are near if their points in the embedding are. An embedding with ``normalize=True``, as `make_text_embedding`
-    builds, keeps only the direction of a point, and cosines compare it; that is best for texts.
+    Groups are near if their points in the embedding are. With ``normalize=True``, as in `make_text_embedding`, points
+    have unit length and are compared by the cosine, which is best for texts.
 
     Parameters
     ----------

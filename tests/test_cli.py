@@ -207,6 +207,7 @@ def test_search_as_a_table(mcsg, corpus):
 
 def test_a_query_before_the_corpus_is_explained(mcsg, corpus):
     assert f"but a file {corpus}: the corpus comes before the queries." in mcsg("search", "cat", corpus, code=1).err
+    assert "missing.txt: No such file" in mcsg("search", "missing.txt", "cat " * 1000, code=1).err
 
 
 def test_words_without_a_vector_are_no_reason_to_be_sure(mcsg, corpus):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 
 _DEFAULT_WORDS = "z-score"
 _SCORES = {
-    "z-score": "standard deviations of cosine and word match (BM25) above the average of the corpus, added",
-    "share": "cosine, plus twice the share of the query's words, weighed by rarity (BM25)",
+    "z-score": "how many standard deviations cosine and word match (BM25) lie above the corpus average, added up",
+    "share": "the cosine, plus twice the share of the query's words that the text has, weighted by rarity (BM25)",
 }
 _N_PAIRS = 4  # pairs of words that say why a text was found
 
@@ -65,10 +65,10 @@ def _check(options: argparse.Namespace) -> None:
 
 def _check_order(options: argparse.Namespace) -> None:
     """Raise if a query seems to be the corpus."""
-    if options.corpus == "-" or Path(options.corpus).exists():
+    if options.corpus == "-" or os.path.exists(options.corpus):
         return
     for text in options.queries or []:
-        if Path(text).is_file():
+        if os.path.isfile(text):  # which is false for a text too long to be a name
             raise ValueError(
                 f"There is no file {options.corpus}, but a file {text}: the corpus comes before the queries."
             )
