@@ -240,11 +240,9 @@ class Groups:
         if any(g.weights is not None for g in collections):
             weights = np.concatenate([g.row_weights for g in collections])
         if not shared and any(g._names is not None for g in collections):
-            none = (np.full(len(g.vectors), None) if g._names is None else g._names for g in collections)
-            names = np.concatenate(list(none))
-        return cls.from_table(
-            vectors, offsets_of(np.concatenate([g.sizes for g in collections])), indices, weights, names
-        )
+            names = np.concatenate([[None] * len(g.vectors) if g._names is None else g._names for g in collections])
+        sizes = np.concatenate([g.sizes for g in collections])
+        return cls.from_table(vectors, offsets_of(sizes), indices, weights, names)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -300,10 +298,9 @@ class Groups:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        sizes = self.sizes
         notes = [f"n_groups={len(self)}", f"n_features={self.n_features}"]
         if len(self):
-            notes.append(f"sizes={sizes.min()}..{sizes.max()}")
+            notes.append(f"sizes={self.sizes.min()}..{self.sizes.max()}")
         if self.indices is not None:
             notes.append(f"shared table of {len(self.vectors)} rows")
         if self.weights is not None:
