@@ -1,7 +1,7 @@
 # Every target installs what it needs into .venv or .test; PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-TEXTS := sklearn_mcsg/data/short_texts.csv
+TEXTS := sklearn_mcsg/datasets/short_texts.csv
 unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
 .PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames doc dist release-check clean

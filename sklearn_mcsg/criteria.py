@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_mcsg._arrays import namespace_of
+from sklearn_mcsg.groups.arrays import namespace_of
 from sklearn_mcsg.likelihoods import Fit, Likelihood
 from sklearn_mcsg.storage import register
 

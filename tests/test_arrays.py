@@ -15,9 +15,9 @@ from sklearn_mcsg import (
     ModelComparisonSimilarity,
     _arrays,
 )
-from sklearn_mcsg._arrays import ArrayKind, check_same_place
 from sklearn_mcsg.engine import comparison
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.groups.arrays import ArrayKind, check_same_place
 
 TAKEN = (
     [name for name, kind in LIKELIHOODS.items() if kind.array_unions],

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
-from sklearn_mcsg.calibration import NullDistribution
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.similarity.calibration import NullDistribution
 
 
 def corpus(n_groups, seed, sizes=(2, 25)):

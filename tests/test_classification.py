@@ -475,7 +475,7 @@ def vars_of(pooled):
 
 
 def test_prediction_bound_of_many_values_is_the_normal_quantile():
-    from sklearn_mcsg._classes import _prediction_bound
+    from sklearn_mcsg.classification._classes import _prediction_bound
 
     values = norm.ppf((np.arange(4000) + 0.5) / 4000)
     assert _prediction_bound(values, 0.05) == pytest.approx(norm.ppf(0.95), abs=2e-3)

@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import (
 
 from sklearn_mcsg import CRITERIA, LIKELIHOODS, SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups._groups import Groups
 
 
 class RaggedSimilarity(ModelComparisonSimilarity):

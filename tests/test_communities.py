@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, communities, make_text_embedding
-from sklearn_mcsg.communities import find_communities, neighbour_graph
+from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
 
 pytest.importorskip("sknetwork")
 

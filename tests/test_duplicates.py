@@ -24,9 +24,9 @@ from sklearn_mcsg import (
     make_text_embedding,
     make_text_similarity,
 )
-from sklearn_mcsg.baselines import MeanVector
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.duplicates import linked_sets
+from sklearn_mcsg.search.duplicates import linked_sets
+from sklearn_mcsg.similarity.baselines import MeanVector
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.wording import LIGHT_ENGLISH, Wordings, _is_one_edit, fold
 

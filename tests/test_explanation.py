@@ -20,7 +20,7 @@ from sklearn_mcsg import (
     VonMisesFisher,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation import explain_texts
+from sklearn_mcsg.explanation._models import explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 

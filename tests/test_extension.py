@@ -339,7 +339,7 @@ def test_a_public_name_is_always_the_class_of_the_package(make_groups, tmp_path)
     GroupNeighbors(MeanVector("distance")).fit(make_groups()).save(tmp_path / "index")
     code = """
 import sys
-from sklearn_mcsg.base import GroupSimilarity
+from sklearn_mcsg.similarity.base import GroupSimilarity
 class MeanVector(GroupSimilarity):
     def __init__(self, output="distance"): self.output = output
     def compare(self, *args, **kwargs): raise RuntimeError

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_mcsg import GroupClustering, cluster_texts, make_text_embedding, make_text_similarity
-from sklearn_mcsg._dendrogram import merges_before, tops_after
+from sklearn_mcsg.clustering._dendrogram import merges_before, tops_after
 from sklearn_mcsg.datasets import load_short_texts
 
 pytest.importorskip("sknetwork")

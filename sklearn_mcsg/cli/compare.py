@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.calibration import FEW_GROUPS
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.explanation import Explanation
+from sklearn_mcsg.explanation import Explanation, PairExplanation
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.pair_explanation import PairExplanation
+from sklearn_mcsg.similarity.calibration import FEW_GROUPS
 from sklearn_mcsg.text import TextCalibration, calibrate_texts
 
 _N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.pipeline import make_pipeline as make_steps
 
-from sklearn_mcsg.baselines import SIF, MeanVector, WordMoversDistance, import_pot
 from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.corpus import Pairs, read_pairs
 from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_known, tell
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
-from sklearn_mcsg.pairs import PairSimilarity, spearman_interval
+from sklearn_mcsg.similarity.baselines import SIF, MeanVector, WordMoversDistance, import_pot
+from sklearn_mcsg.similarity.pairs import PairSimilarity, spearman_interval
 from sklearn_mcsg.text import EmbeddingVectorizer
 from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 

@@ -14,7 +14,7 @@ from unicodedata import category
 from wcwidth import wcswidth, wcwidth
 
 if TYPE_CHECKING:  # the command imports this module first, and nothing slow with it
-    from sklearn_mcsg.pair_explanation import PairExplanation
+    from sklearn_mcsg.explanation import PairExplanation
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
 _CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured

@@ -23,15 +23,15 @@ from numpy.typing import DTypeLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._arrays import ArrayKind
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.engine.arrays import DEVICE_BYTES, ArrayGroups
 from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within, matrix_blocks
 from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.array_groups import DEVICE_BYTES, ArrayGroups
+from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics
 from sklearn_mcsg.likelihoods.base import pooled_nbytes
 from sklearn_mcsg.storage import register

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_mcsg._arrays import namespace_of
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.prepared import Prepared
+from sklearn_mcsg.groups.arrays import namespace_of
 from sklearn_mcsg.likelihoods import Likelihood
 
 _ROUNDING = 4e-12  # of the criteria subtracted, in all engines: smaller distances are those of equal groups

@@ -12,6 +12,7 @@ vector or with a constant feature need no special case.
 from sklearn_mcsg.likelihoods.base import Fit, Likelihood, Unions
 from sklearn_mcsg.likelihoods.diagonal import DiagonalGaussian
 from sklearn_mcsg.likelihoods.full import FullGaussian
+from sklearn_mcsg.likelihoods.priors import NormalGamma, NormalWishart
 from sklearn_mcsg.likelihoods.spherical import SphericalGaussian
 from sklearn_mcsg.likelihoods.statistics import Statistics
 from sklearn_mcsg.likelihoods.vmf import VonMisesFisher
@@ -22,6 +23,8 @@ __all__ = [
     "Fit",
     "FullGaussian",
     "Likelihood",
+    "NormalGamma",
+    "NormalWishart",
     "SphericalGaussian",
     "Statistics",
     "Unions",

@@ -22,8 +22,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._arrays import namespace_of
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.arrays import namespace_of
 from sklearn_mcsg.likelihoods.statistics import Part, Statistics
 from sklearn_mcsg.storage import register
 

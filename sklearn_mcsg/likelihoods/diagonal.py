@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.base import ArrayUnions, Likelihood, Segments, Unions, kernels, lazy
-from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
+from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
 from sklearn_mcsg.likelihoods.statistics import (
     Statistics,
     centred_sums,
@@ -22,7 +23,6 @@ from sklearn_mcsg.likelihoods.statistics import (
     merge_moments,
     unmerge_moments,
 )
-from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
 
 @dataclass(frozen=True, eq=False)

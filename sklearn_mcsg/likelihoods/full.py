@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
-from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, representable
+from sklearn_mcsg.likelihoods.priors import NormalWishart, check_prior, learn_shape
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
     Statistics,
@@ -27,7 +28,6 @@ from sklearn_mcsg.likelihoods.statistics import (
     removed,
     unmerge,
 )
-from sklearn_mcsg.priors import NormalWishart, check_prior, learn_shape
 
 _EPS = np.finfo(np.float64).eps
 _COMPILED_RANK = 64  # larger matrices leave the processor's cache when several are factorised together

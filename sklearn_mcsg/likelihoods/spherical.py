@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
 from sklearn_mcsg.likelihoods.base import (
     ArrayUnions,
     Likelihood,
@@ -24,7 +25,7 @@ from sklearn_mcsg.likelihoods.base import (
     lazy,
     pseudo_parts,
 )
-from sklearn_mcsg.likelihoods.normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
+from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
     Statistics,
@@ -37,7 +38,6 @@ from sklearn_mcsg.likelihoods.statistics import (
     sum_over_parts,
     unmerge,
 )
-from sklearn_mcsg.priors import NormalGamma, check_prior, learn_shape
 
 _LOST_DIGITS = 1e11 * np.finfo(np.float64).eps  # beyond it, squares that cancel leave fewer than 11 digits
 _MAX_EXPONENT = 70  # decimal exponent of variances beyond which their fourth powers leave double precision

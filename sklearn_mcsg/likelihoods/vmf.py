@@ -17,8 +17,8 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import bessel
+from sklearn_mcsg.likelihoods._normal import outer_squares
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
-from sklearn_mcsg.likelihoods.normal import outer_squares
 from sklearn_mcsg.likelihoods.statistics import (
     Part,
     Statistics,

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._cosine import compare_unit_rows
+from sklearn_mcsg.clustering.tree import ClusterTree
+from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.hierarchy import ClusterTree
 from sklearn_mcsg.report.packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.calibration import FEW_GROUPS
-from sklearn_mcsg.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
+from sklearn_mcsg.search.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
+from sklearn_mcsg.similarity.calibration import FEW_GROUPS
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, list_texts

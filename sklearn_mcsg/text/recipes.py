@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text.tables import is_static_model
 from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
 

@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_indices, check_positive_integer
-from sklearn_mcsg._estimator import split_pipeline
-from sklearn_mcsg._search import smallest
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.neighbors import GroupNeighbors
+from sklearn_mcsg.groups.checks import check_indices, check_positive_integer
+from sklearn_mcsg.search.nearest import smallest
+from sklearn_mcsg.search.neighbors import GroupNeighbors
+from sklearn_mcsg.similarity.estimator import split_pipeline
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts

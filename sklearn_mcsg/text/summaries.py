@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_mcsg._estimator import similarity_of
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.similarity.estimator import similarity_of
 from sklearn_mcsg.text.terms import Terms
 
 __all__ = ["ClusterSummary", "summarize_clusters"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg._checks import check_numeric
+from sklearn_mcsg.groups.checks import check_numeric
 from sklearn_mcsg.text import static
 from sklearn_mcsg.text.files import load_word_vectors
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg._checks import check_indices, check_offsets
 from sklearn_mcsg.groups import offsets_of
+from sklearn_mcsg.groups.checks import check_indices, check_offsets
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.spelling import parts_of
 from sklearn_mcsg.text.tokens import pieces, tokenize

@@ -1,0 +1,463 @@
+"""Classification of groups: a class is the pooled model of its groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, column_or_1d, gen_batches
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import Interval
+from sklearn_mcsg.classification._classes import PooledClasses
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.engine.comparison import in_precision
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.storage import MmapMode, register
+from sklearn_mcsg.storage import encoding as storage
+
+__all__ = ["ModelComparisonClassifier"]
+
+_SHARED = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale")
+
+
+def _can_leave_out(classifier: Any) -> bool:
+    """Whether groups can be left out of classes; raise AttributeError if not."""
+    likelihood = classifier.likelihood
+    if isinstance(likelihood, Likelihood) and not likelihood.defines("unpool"):
+        raise AttributeError(
+            f"{type(likelihood).__name__} defines no unpool: groups cannot be left out of a class, so there are no "
+            f"probabilities and no thresholds, and no group can be removed."
+        )
+    return True
+
+
+@register
+class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
+    """Classify groups of vectors: a class is one model, fitted to all vectors of its groups.
+
+    A group belongs to the class from which it has the smallest divergence: that is, to the class whose model describes
+    its vectors with the least loss compared to a model of their own. With ``reject=True``, a group that no class
+    describes well enough belongs to none.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+        The model of a class and of a group, as in `ModelComparisonSimilarity`. For the frames of sounds and sensors,
+        ``"full"`` is better.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
+        The information criterion, as in `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the
+        classes.
+    reject : bool, default=False
+        Whether `predict` returns `reject_label` for groups that are farther from every class than its threshold.
+    level : float, default=0.05
+        Accepted share of groups of a known class that are rejected. It determines the thresholds.
+    reject_label : object, default=None
+        Label of rejected groups; ``None`` means ``"none"`` if the classes are strings and -1 otherwise.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    prior_strength : float, default=1.0
+        Number of pseudo-vectors, with the mean and variance of all classes together, that are added to every group and
+        class. They keep models of few vectors from overfitting. With a positive value, groups may be empty.
+    penalty_scale : float, default=1.0
+        Factor on the criterion's penalty.
+    n_references : int, default=512
+        Thresholds and probabilities are learnt from the first groups of each class, at most this many.
+    n_jobs : int, default=None
+        Number of threads, or of workers of the active joblib backend.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_count_ : ndarray of int of shape (n_classes,)
+        Number of groups of each class.
+    thresholds_ : ndarray of shape (n_classes,)
+        Largest divergence of an accepted group from each class, at the present `level`.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+
+    See Also
+    --------
+    GroupEmbedding : Groups as vectors, for any classifier; more accurate than one model per class on most data.
+    GroupNeighbors : Nearest groups, for classes that one model does not describe.
+    Groups.pooled : The groups of each class as one group.
+
+    Notes
+    -----
+    Models are additive. `fit` reads the vectors once, `partial_fit` adds groups and `remove` takes groups out, and in
+    either case the result equals a single `fit`, up to rounding. Beside the references, what is kept does not depend on
+    the number of groups, except with ``"tic"``: likelihoods other than ``"diag"`` then keep the vectors.
+
+    Thresholds are prediction bounds, from the divergences of references from their own class without them.
+    Probabilities are proportional to ``exp(-temperature * divergence)``; the temperature maximises the likelihood of
+    the labels of references, each left out of its class. Both are computed when they are first needed. Classes are
+    taken to be equally frequent.
+
+    Parameters changed after `fit` take effect at the next `fit`, except `reject`, `level`, `reject_label`, `n_jobs` and
+    `verbose`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile(["low", "high"], 20)
+    >>> X = [rng.normal(0 if label == "low" else 2, size=(rng.integers(5, 12), 3)) for label in y]
+    >>> classifier = ModelComparisonClassifier(reject=True).fit(X, y)
+    >>> new = [rng.normal(mean, size=(8, 3)) for mean in (0, 2, 9)]
+    >>> classifier.predict(new)
+    array(['low', 'high', 'none'], dtype='<U4')
+    >>> classifier.predict_proba(new[:2]).round(2)
+    array([[0.01, 0.99],
+           [0.99, 0.01]])
+    >>> classifier.remove(X[:2], y[:2]).class_count_
+    array([19, 19])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in (*_SHARED, "n_jobs", "verbose")},
+        "reject": ["boolean"],
+        "level": [Interval(Real, 0, 1, closed="neither")],
+        "reject_label": "no_validation",
+        "n_references": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "diag",
+        criterion: str | Criterion = "aic",
+        *,
+        reject: bool = False,
+        level: float = 0.05,
+        reject_label: object = None,
+        reg_covar: float = 1e-6,
+        prior_strength: float = 1.0,
+        penalty_scale: float = 1.0,
+        n_references: int = 512,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.reject = reject
+        self.level = level
+        self.reject_label = reject_label
+        self.reg_covar = reg_covar
+        self.prior_strength = prior_strength
+        self.penalty_scale = penalty_scale
+        self.n_references = n_references
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: GroupsLike, y: ArrayLike) -> Self:
+        """Fit one model per class.
+
+        Parameters
+        ----------
+        X : groups
+            The groups, in any form that `ModelComparisonSimilarity` takes.
+        y : array-like of shape (n_groups,)
+            The label of each group.
+
+        Returns
+        -------
+        self : ModelComparisonClassifier
+        """
+        return self._fit(X, y, None)
+
+    def partial_fit(self, X: GroupsLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Add groups to the classes. The result equals a single `fit` on all groups so far.
+
+        Parameters
+        ----------
+        X : groups
+            New groups.
+        y : array-like of shape (n_groups,)
+            The label of each group.
+        classes : array-like of shape (n_classes,), default=None
+            All labels there will be; other labels are then refused. Without it, new labels make new classes. It counts
+            in the first call; later calls may repeat it.
+
+        Returns
+        -------
+        self : ModelComparisonClassifier
+        """
+        if not hasattr(self, "_pooled"):
+            return self._fit(X, y, classes)
+        self._validate_params()
+        groups, labels = self._check_labelled(X, y, fitted=True)
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={_shown(np.unique(classes))} are not those of the first call, {_shown(self.classes_)}: leave "
+                f"classes out, or call fit to start again."
+            )
+        if self._fixed is not None:
+            _check_known(labels, self._fixed, "classes")
+        self._set(self._pooled.merged(self._pool(groups, labels, self._pooled.n_references)), self._fixed)
+        return self
+
+    @available_if(_can_leave_out)
+    def remove(self, X: GroupsLike, y: ArrayLike) -> Self:
+        """Remove groups from the classes. The result equals a `fit` without them, up to rounding.
+
+        A class whose last group is removed vanishes, unless `classes` was given to `partial_fit`. If there have been
+        more than `n_references` groups in a class, thresholds and probabilities are learnt from the references left.
+
+        Parameters
+        ----------
+        X : groups
+            Groups that were fitted.
+        y : array-like of shape (n_groups,)
+            The labels they were fitted with.
+
+        Returns
+        -------
+        self : ModelComparisonClassifier
+        """
+        check_is_fitted(self, "_pooled")
+        groups, labels = self._check_labelled(X, y, fitted=True)
+        pooled = self._pooled
+        _check_known(labels, pooled.labels, "the fitted classes")
+        if getattr(pooled.statistics, "parts", ()):
+            raise ValueError(
+                f"With {type(pooled.start.criterion).__name__}, {type(pooled.start.likelihood).__name__} keeps the "
+                f"vectors themselves, and groups cannot be removed: call fit without them, or choose criterion='aic'."
+            )
+        gone = self._pool(groups, labels, len(groups))
+        fitted = pooled.counts[np.searchsorted(pooled.labels, gone.labels)]
+        if (gone.counts > fitted).any():
+            i = int(np.argmax(gone.counts > fitted))
+            raise ValueError(
+                f"{gone.counts[i]} groups with the label {gone.labels.tolist()[i]!r} cannot be removed: only "
+                f"{fitted[i]} were fitted."
+            )
+        if gone.counts.sum() == pooled.counts.sum():
+            raise ValueError("No group would be left: call fit with other groups instead.")
+        self._set(pooled.without(gone), self._fixed)
+        return self
+
+    def _fit(self, X: GroupsLike, y: ArrayLike, classes: ArrayLike | None) -> Self:
+        self._validate_params()
+        if self.reject:
+            _can_leave_out(self)
+        groups, labels = self._check_labelled(X, y, fitted=False)
+        fixed = None if classes is None else np.unique(_check_labels(classes, "classes", labels))
+        if fixed is not None:
+            _check_known(labels, fixed, "classes")
+        start = ModelComparisonSimilarity(**{name: getattr(self, name) for name in _SHARED}).learnt().comparison
+        pooled = PooledClasses.of(start, groups, labels, self.prior_strength, self.n_references)
+        self._keep_features(X, groups)
+        self._set(pooled, fixed)
+        return self
+
+    def _pool(self, groups: Groups, labels: np.ndarray, n_references: int) -> PooledClasses:
+        """New groups, pooled as the fitted ones are."""
+        return PooledClasses.of(self._pooled.start, groups, labels, self._pooled.prior_strength, n_references)
+
+    def _set(self, pooled: PooledClasses, fixed: np.ndarray | None) -> None:
+        """Keep classes, once everything that predictions need has been learnt from them."""
+        classes = pooled.labels if fixed is None else fixed
+        self._label_of_rejected(classes)
+        likelihood = pooled.comparison.likelihood
+        counts = np.zeros(len(classes), dtype=int)
+        counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
+        self.classes_, self.class_count_ = classes, counts
+        self.likelihood_, self.criterion_ = likelihood, pooled.start.criterion
+        self._pooled, self._fixed = pooled, fixed
+
+    def decision_function(self, X: GroupsLike) -> np.ndarray:
+        """Negative divergence of each group from each class; minus infinity for classes without groups.
+
+        Parameters
+        ----------
+        X : groups
+            Groups.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_groups, n_classes), or (n_groups,) for two classes
+            For two classes, the divergence from the first minus that from the second.
+        """
+        groups = self._check_query(X)
+        columns = np.searchsorted(self.classes_, self._pooled.labels)
+        decision = np.full((len(groups), len(self.classes_)), -np.inf, dtype=groups.output_dtype)
+        for batch, divergences in self._divergences(groups):
+            decision[batch, columns] = -in_precision(divergences, decision.dtype)
+        return decision[:, 1] - decision[:, 0] if len(self.classes_) == 2 else decision
+
+    @available_if(_can_leave_out)
+    def predict_proba(self, X: GroupsLike) -> np.ndarray:
+        """Probability of each class, calibrated by leaving groups out of their classes.
+
+        Parameters
+        ----------
+        X : groups
+            Groups.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_groups, n_classes)
+        """
+        groups = self._check_query(X)
+        columns = np.searchsorted(self.classes_, self._pooled.labels)
+        probabilities = np.zeros((len(groups), len(self.classes_)), dtype=groups.output_dtype)
+        temperature = self._pooled.temperature
+        for batch, divergences in self._divergences(groups):
+            probabilities[batch, columns] = softmax(-temperature * divergences, axis=1)
+        return probabilities
+
+    def predict(self, X: GroupsLike) -> np.ndarray:
+        """Find the class of each group.
+
+        Parameters
+        ----------
+        X : groups
+            Groups.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups,)
+            The nearest class or, with ``reject=True``, the nearest among those whose threshold the group meets, and
+            `reject_label` if there are none.
+        """
+        groups = self._check_query(X)
+        label = self._label_of_rejected(self.classes_)
+        known = self._pooled.labels
+        thresholds = self._pooled.thresholds(self.level) if self.reject else np.inf
+        nearest, rejected = np.empty(len(groups), dtype=int), np.empty(len(groups), dtype=bool)
+        for batch, divergences in self._divergences(groups):
+            accepted = divergences <= thresholds
+            rejected[batch] = ~accepted.any(axis=1)
+            nearest[batch] = np.where(accepted, divergences, np.inf).argmin(axis=1)
+        if not self.reject:
+            return known[nearest]
+        same_kind = isinstance(label, str) == (known.dtype.kind == "U")
+        labels = known.astype(np.result_type(known, np.array([label])) if same_kind else object)[nearest]
+        labels[rejected] = label
+        return labels
+
+    @property
+    def thresholds_(self) -> np.ndarray:
+        """Largest divergence of an accepted group from each class; NaN for classes without groups."""
+        check_is_fitted(self, "_pooled")
+        _can_leave_out(self)
+        thresholds = np.full(len(self.classes_), np.nan)
+        thresholds[np.searchsorted(self.classes_, self._pooled.labels)] = self._pooled.thresholds(self.level)
+        return thresholds
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the classifier in a folder of plain arrays and JSON, which cannot run code when loaded.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Folder to create; a saved classifier that is there is replaced.
+        """
+        check_is_fitted(self, "_pooled")
+        storage.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
+        """Open a saved classifier.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        mmap_mode : {"r", "c"}, default=None
+            Leave the arrays on disk, as in `numpy.load`. Checksums are then not verified.
+
+        Returns
+        -------
+        classifier : ModelComparisonClassifier
+        """
+        return storage.load(path, cls, mmap_mode)
+
+    def _divergences(self, groups: Groups) -> Iterator[tuple[slice, np.ndarray]]:
+        """Divergences from the classes that have groups, in batches of bounded size."""
+        row_nbytes = 8 * len(self._pooled.labels) + 4 * self._pooled.references.row_nbytes
+        for batch in gen_batches(len(groups), count_within(row_nbytes)):
+            yield batch, self._pooled.divergences(groups[batch], batch.start, self.n_jobs, self.verbose)
+
+    def _check_query(self, X: GroupsLike) -> Groups:
+        check_is_fitted(self, "_pooled")
+        return self._check_fitted_groups(X)
+
+    def _check_labelled(self, X: GroupsLike, y: Any, fitted: bool) -> tuple[Groups, np.ndarray]:
+        """Validated groups and one label for each."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        groups = self._check_fitted_groups(X) if fitted else self._check_groups(X)
+        labels = _check_labels(y, "y", self.classes_ if fitted else None)
+        if len(labels) != len(groups):
+            raise ValueError(f"y must hold one label per group: got {len(labels)} labels for {len(groups)} groups.")
+        return groups, labels
+
+    def _label_of_rejected(self, classes: np.ndarray) -> Any:
+        """The label of rejected groups; raise if it is a class."""
+        label = ("none" if classes.dtype.kind == "U" else -1) if self.reject_label is None else self.reject_label
+        if self.reject and any(label == known for known in classes.tolist()):
+            raise ValueError(f"reject_label={label!r} is a class: set another reject_label.")
+        return label
+
+    def stored_state(self) -> dict[str, Any]:
+        """Learnt state, to be saved with the parameters."""
+        state = {"pooled": self._pooled, "fixed": self._fixed}
+        return {**self._stored_features(), **state}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `stored_state`."""
+        self._restore_features(state)
+        self._set(state["pooled"], state["fixed"])
+
+    def check_restored(self) -> None:
+        """Raise unless the classifier has everything that a prediction needs."""
+        self._validate_params()
+        check_is_fitted(self, "_pooled")
+        self._pooled.check(self.n_features_in_)
+
+
+def _check_labels(values: Any, name: str, others: np.ndarray | None) -> np.ndarray:
+    """Labels as a 1-d array of strings or of numbers, as other labels are."""
+    labels = column_or_1d(values, warn=True)
+    assert_all_finite(labels, input_name=name)
+    strings = {isinstance(label, str) for label in labels.tolist()}
+    if len(strings) > 1 or (others is not None and strings != {others.dtype.kind == "U"}):
+        raise ValueError(
+            f"{name} must hold labels of one kind, strings or numbers, the same in every call: convert them first."
+        )
+    labels = labels.astype(str) if strings == {True} else labels
+    if labels.dtype.kind not in "biuU":
+        check_classification_targets(labels)
+    return labels
+
+
+def _check_known(labels: np.ndarray, known: np.ndarray, where: str) -> None:
+    """Raise if a label is not known."""
+    unknown = ~np.isin(labels, known)
+    if unknown.any():
+        i = int(np.argmax(unknown))
+        raise ValueError(f"The label {labels.tolist()[i]!r} of group {i} is not among {where}, {_shown(known)}.")
+
+
+def _shown(labels: np.ndarray) -> str:
+    """Some labels, as text."""
+    more = f", ... ({len(labels)} in all)" if len(labels) > 10 else ""
+    return f"[{', '.join(map(repr, labels[:10].tolist()))}{more}]"

@@ -1,0 +1,498 @@
+"""Groups as vectors: an embedding in which a model comparison is a distance.
+
+To second order around the model of the corpus, `divergence` is the squared length of a difference of coordinates, the
+Fisher metric of the likelihood. A group becomes a point,
+
+    groups --statistics--> Statistics --coordinates--> location, scale --centre, rotate, whiten--> z
+
+and whatever takes vectors takes groups: k-means, linear models, vector databases, approximate search. A likelihood
+without coordinates, or any other similarity, is embedded by landmarks: double-centred distances to reference groups and
+their leading eigenvectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.embedding._landmarks import Landmarks
+from sklearn_mcsg.embedding.points import EmbeddedGroups
+from sklearn_mcsg.engine.coordinates import (
+    Axes,
+    Coordinates,
+    Moments,
+    batches,
+    corpus_of,
+    merged_corpora,
+    merged_moments,
+    project,
+)
+from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg.engine.outputs import choose_output
+from sklearn_mcsg.engine.parallel import progress, run
+from sklearn_mcsg.explanation import PairExplanation, pair_labels
+from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, validate_group
+from sklearn_mcsg.groups.array_groups import ArrayGroups, project_on_device
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
+from sklearn_mcsg.similarity.base import GroupSimilarity
+from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.storage import register
+
+__all__ = ["GroupEmbedding"]
+
+_TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
+_ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
+
+
+@register
+class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+    """Embed groups of vectors as points whose distances are model comparisons.
+
+    To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the
+    squared length of a difference of coordinates. `transform` returns these coordinates, centred and rotated to their
+    principal axes and, with `whiten`, scaled by a power of their variances.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
+        The model of a group. A similarity estimator, such as `WordMoversDistance`, is embedded by landmarks.
+    whiten : float, default=0.0
+        Power of whitening, from 0 (none) to 1 (all components get unit variance). For raw word vectors 0.5 is best.
+    spread : float, default=1.0
+        Factor on the coordinates of scale, that is of log variances. With 0 only means count.
+    n_components : int, default=None
+        Number of leading components to keep; ``None`` keeps all.
+    normalize : bool, default=False
+        Whether to scale embeddings to unit length. A group at the mean of the corpus stays the zero vector.
+    prior_strength : float, default=0.0
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
+        positive value, groups may be empty.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    method : {"auto", "coordinates", "landmarks"}, default="auto"
+        ``"auto"`` uses coordinates where the likelihood has them, and landmarks otherwise.
+    n_references : int, default=512
+        Largest number of reference groups for landmarks.
+    random_state : int, RandomState instance or None, default=None
+        Determines the reference groups. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of jobs that embed groups in parallel, as in joblib.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components.
+    components_ : ndarray of shape (`n_components_`, n_coordinates)
+        Directions of the components in the space of coordinates.
+    explained_variance_ : ndarray of shape (`n_components_`,)
+        Variance of the coordinates along each component, before whitening.
+    mean_ : ndarray of shape (n_coordinates,)
+        Mean of the coordinates.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+
+    See Also
+    --------
+    ModelComparisonSimilarity : The exact comparison, pair by pair.
+    make_text_embedding : The embedding recommended for texts.
+
+    Notes
+    -----
+    The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
+    covariance of the coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn_mcsg import GroupEmbedding
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(5 * (i % 2), size=(rng.integers(3, 9), 4)) for i in range(20)]
+    >>> Z = GroupEmbedding(prior_strength=0.5).fit_transform(X)
+    >>> Z.shape
+    (20, 8)
+    >>> KMeans(2, n_init=1, random_state=0).fit_predict(Z)[:6] % 2
+    array([0, 1, 0, 1, 0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, HasMethods(["fit", "compare_with_fitted"])],
+        "whiten": [Interval(Real, 0, 1, closed="both")],
+        "spread": [Interval(Real, 0, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "normalize": ["boolean"],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions({"auto", "coordinates", "landmarks"})],
+        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        likelihood: Any = "diag",
+        *,
+        whiten: float = 0.0,
+        spread: float = 1.0,
+        n_components: int | None = None,
+        normalize: bool = False,
+        prior_strength: float = 0.0,
+        reg_covar: float = 1e-6,
+        method: str = "auto",
+        n_references: int = 512,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.whiten = whiten
+        self.spread = spread
+        self.n_components = n_components
+        self.normalize = normalize
+        self.prior_strength = prior_strength
+        self.reg_covar = reg_covar
+        self.method = method
+        self.n_references = n_references
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Learn the model of the corpus, and the principal axes of its coordinates.
+
+        Parameters
+        ----------
+        X : groups
+            The corpus, in any form that `validate_groups` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupEmbedding
+        """
+        self._validate_params()
+        similarity = self._landmark_similarity()
+        groups = self._read_groups(X, similarity is None)
+        if len(groups) < 2:
+            raise ValueError(_TOO_FEW)
+        if similarity is None:
+            likelihood = self._new_likelihood()
+            params = self.reg_covar, float(self.prior_strength), float(self.spread)
+            space: Coordinates | Landmarks = Coordinates.learnt_from(groups, likelihood, *params)
+        else:
+            random_state = check_random_state(self.random_state)
+            space = Landmarks.learnt_from(groups, similarity, self.n_references, random_state)
+        self._set_fitted(space, self._moments_of(space, groups))
+        self._keep_features(X, groups)
+        return self
+
+    def fit_parts(self, reduce_parts: Callable[[Callable[[GroupsLike], Any], Callable[..., Any]], Any]) -> Self:
+        """Fit to a corpus that comes in parts, as `fit` would to all of it. Every part is needed twice.
+
+        Parameters
+        ----------
+        reduce_parts : callable
+            Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
+            the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
+            other processes.
+
+        Returns
+        -------
+        self : GroupEmbedding
+
+        Examples
+        --------
+        >>> from functools import reduce
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupEmbedding
+        >>> parts = [np.random.default_rng(seed).normal(size=(50, 4, 3)) for seed in range(4)]
+        >>> embedding = GroupEmbedding().fit_parts(lambda function, merge: reduce(merge, map(function, parts)))
+        >>> whole = GroupEmbedding().fit(np.concatenate(parts))
+        >>> np.allclose(embedding.transform(parts[0]), whole.transform(parts[0]))
+        True
+        """
+        self._validate_params()
+        if self._landmark_similarity() is not None:
+            raise ValueError("An embedding by landmarks does not learn from parts: fit it to a sample of the groups.")
+        likelihood = self._new_likelihood()
+        worker = clone(self)
+        corpus = reduce_parts(worker._corpus_of, partial(merged_corpora, likelihood))
+        params = self.reg_covar, float(self.prior_strength), float(self.spread)
+        space = Coordinates.around(corpus, likelihood, *params)
+        moments = reduce_parts(partial(worker._moments_of, space), merged_moments)
+        if moments.n < 2:
+            raise ValueError(_TOO_FEW)
+        self._set_fitted(space, moments)
+        self._restore_features({"n_features_in_": corpus.n_features, "feature_names_in_": None})
+        return self
+
+    def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Add groups to the corpus whose principal axes are learnt.
+
+        The first call fixes the model of the corpus. Later calls merge mean and covariance of the coordinates exactly,
+        so the result is that of one `fit` on all groups around the same model. Embeddings returned before change.
+
+        Parameters
+        ----------
+        X : groups
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupEmbedding
+        """
+        if not hasattr(self, "_space"):
+            return self.fit(X)
+        self._validate_params()
+        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
+        self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
+        return self
+
+    def transform(self, X: GroupsLike) -> np.ndarray:
+        """Embed groups.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to embed.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_groups, `n_components_`)
+        """
+        check_is_fitted(self, "components_")
+        return self._with_index(X, self._embed(self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)))
+
+    def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:
+        """Compare all pairs of groups by the cosine of their embeddings.
+
+        Parameters
+        ----------
+        X : groups
+            Groups along the rows.
+        Y : groups, default=None
+            Groups along the columns; ``None`` means `X`.
+        output : {"distance", "similarity"}, default=None
+            One minus the cosine (default), or the cosine.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_groups_X, n_groups_Y)
+        """
+        return compare_units(*self._embed_both(X, Y, output))
+
+    def paired(self, X: GroupsLike, Y: GroupsLike, *, output: str | None = None) -> np.ndarray:
+        """Compare groups row by row by the cosine of their embeddings.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+        output : {"distance", "similarity"}, default=None
+            One minus the cosine (default), or the cosine.
+
+        Returns
+        -------
+        values : ndarray of shape (n_groups,)
+        """
+        return compare_unit_rows(*self._embed_both(X, Y, output, paired=True))
+
+    @property
+    def higher_is_nearer(self) -> bool:
+        """False: `pairwise` and `paired` return distances."""
+        return False
+
+    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Any = None) -> PairExplanation:
+        """Explain the cosine of two groups by pairs of their vectors.
+
+        The coordinates of a group are divided among its vectors: means by their weighted deviation, log variances by
+        each vector's share of the variance, and what the prior adds, by weight. The cosine is then a sum over pairs.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_vectors, n_features), or Groups of one group
+            The two groups.
+        labels : pair of sequences, default=None
+            Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
+            positions.
+
+        Returns
+        -------
+        explanation : PairExplanation
+            Its `matrix` sums to the cosine of the embeddings.
+        """
+        check_is_fitted(self, "components_")
+        pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
+        left, right = map(self.parts, pair)
+        return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
+
+    def validate(self, X: GroupsLike) -> Groups:
+        """Turn any accepted input into `Groups` that can be embedded, or raise an error.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to embed.
+
+        Returns
+        -------
+        groups : Groups
+        """
+        check_is_fitted(self, "components_")
+        return self._check_fitted_groups(X)
+
+    def parts(self, group: Groups) -> np.ndarray:
+        """Part of each vector of one group in the group's embedding.
+
+        Parameters
+        ----------
+        group : Groups of length 1
+            The group.
+
+        Returns
+        -------
+        parts : ndarray of shape (n_vectors, `n_components_`)
+            They sum to the embedding, before it is scaled to unit length.
+        """
+        if not isinstance(self._space, Coordinates):
+            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
+        return self._space.shares(group, self.mean_) @ self._projection()
+
+    def as_similarity(self, X: GroupsLike | None = None) -> EmbeddedGroups:
+        """The similarity that keeps the embeddings of its fitted groups, which `GroupNeighbors` uses.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups whose embeddings it keeps, under this embedding as it was fitted; ``None`` leaves it unfitted.
+
+        Returns
+        -------
+        similarity : EmbeddedGroups
+        """
+        similarity = EmbeddedGroups(clone(self))
+        return similarity if X is None else similarity.keep(self, X)
+
+    def stored_state(self) -> dict[str, Any]:
+        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+        if not hasattr(self, "_space"):
+            return {}
+        return {"space": self._space, "moments": self._moments, **self._stored_features()}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore what `stored_state` returned."""
+        if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
+            raise TypeError("an embedding needs a space and its moments")
+        self._set_fitted(state["space"], state["moments"])
+        self._restore_features(state)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _new_likelihood(self) -> Likelihood:
+        return LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+
+    def _landmark_similarity(self) -> GroupSimilarity | None:
+        """The similarity to embed by landmarks, or None where there are coordinates."""
+        is_likelihood = isinstance(self.likelihood, str | Likelihood)
+        has_coordinates = is_likelihood and self._new_likelihood().defines("coordinates")
+        if self.method == "coordinates" and not has_coordinates:
+            raise ValueError(f"{type(self.likelihood).__name__} has no coordinates: choose method='landmarks'.")
+        if has_coordinates and self.method != "landmarks":
+            return None
+        if self.spread != 1:
+            raise ValueError(f"spread={self.spread} needs coordinates; with landmarks it must be 1.")
+        if is_likelihood:
+            params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
+            return ModelComparisonSimilarity(self.likelihood, output="divergence", **params)
+        similarity = clone(self.likelihood)
+        return similarity.set_params(output="distance") if similarity.higher_is_nearer else similarity
+
+    def _set_fitted(self, space: Coordinates | Landmarks, moments: Moments) -> None:
+        """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
+        axes = Axes.of(moments)
+        rank = len(axes.variance)
+        if self.n_components is not None and self.n_components > rank:
+            raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
+        self.n_components_ = rank if self.n_components is None else int(self.n_components)
+        self._space, self._moments, self._axes = space, moments, axes.leading(self.n_components_)
+        self.mean_, self.components_ = self._axes.mean, self._axes.components
+        self.explained_variance_ = self._axes.variance
+
+    def _projection(self) -> np.ndarray:
+        """From coordinates to components, whitened."""
+        return self._axes.projection(self.whiten)
+
+    def _corpus_of(self, X: GroupsLike) -> Statistics:
+        """One group in place of a part of the corpus."""
+        return corpus_of(self._check_groups(X), self._new_likelihood(), self.reg_covar)
+
+    def _moments_of(self, space: Coordinates | Landmarks, X: GroupsLike) -> Moments:
+        """Moments of the coordinates of groups."""
+        groups = X if isinstance(X, ArrayGroups) else self._check_groups(X)
+        return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
+
+    def _embed(self, groups: Any) -> Any:
+        """Embeddings of validated groups."""
+        if isinstance(groups, ArrayGroups):
+            further = groups.kind, self.mean_, self._projection(), _ROUNDING if self.normalize else None
+            found = self._over_batches(project_on_device, groups, self._space, *further)
+            return groups.kind.xp.concat([rows for _, rows in found])
+        result = np.empty((len(groups), self.n_components_), groups.output_dtype)
+        for batch, rows in self._over_batches(project, groups, self._space, self.mean_, self._projection()):
+            result[batch] = unit_length(rows, _ROUNDING) if self.normalize else rows
+        return result
+
+    def _over_batches(
+        self, function: Callable, groups: Any, space: Coordinates | Landmarks, *further: Any
+    ) -> Iterator[tuple[slice, Any]]:
+        """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
+        every = list(batches(len(groups), space.n_coordinates))
+        tasks = ((function, space, groups[batch], batch, *further) for batch in every)
+        with progress(self.verbose, len(groups), "embedding", " groups") as advance:
+            for batch, result in run(_call, tasks, len(every), 1 if isinstance(groups, ArrayGroups) else self.n_jobs):
+                advance(batch.stop - batch.start)
+                yield batch, result
+
+    def _embed_both(
+        self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, str]:
+        """Embeddings of both sides at unit length, and the output; without `Y`, both sides are one object.
+
+        Everything is validated before anything is computed.
+        """
+        check_is_fitted(self, "components_")
+        output = choose_output("distance" if output is None else output, EmbeddedGroups.outputs).name
+        left = self._check_fitted_groups(X)
+        if Y is None:
+            embedded = unit_length(self._embed(left), _ROUNDING)
+            return embedded, embedded, output
+        right = self._check_fitted_groups(Y, "Y")
+        if paired:
+            check_same_length(left, right)
+        return unit_length(self._embed(left), _ROUNDING), unit_length(self._embed(right), _ROUNDING), output
+
+
+def _call(
+    function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice, *further: Any
+) -> tuple[slice, Any]:
+    return batch, function(space(groups, batch.start), *further)

@@ -1,0 +1,500 @@
+"""Groups: samples that are sets of vectors, packed into one array.
+
+A collection of groups is stored like the rows of a sparse matrix: all vectors in one array, and `offsets` that say
+where each group begins. Optional `indices` point into a shared table, so that a million texts over one vocabulary
+store four bytes per word. Vectors are copied only to pack a list or to join different tables, and they are never
+padded.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.utils import check_array
+
+from sklearn_mcsg.groups import checks as _checks
+
+__all__ = ["Groups"]
+
+Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
+GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
+
+_CACHE_BYTES = 2**22  # larger blocks of vectors do not fit into the processor's cache
+
+
+class Groups:
+    """A ragged collection of groups of vectors, packed, weighted and labelled.
+
+    Group ``i`` consists of rows ``offsets[i]:offsets[i + 1]`` of `vectors` or, when `indices` is given, of
+    ``vectors[indices]``. Vectors are neither copied nor converted: arrays may be read-only or memory-mapped, and hold
+    integers or half-precision numbers.
+
+    Parameters
+    ----------
+    vectors : array-like of shape (n_vectors, n_features)
+        The vectors, or the shared table they are taken from.
+    offsets : array-like of int of shape (n_groups + 1,)
+        Where each group begins, from 0 up to the number of rows. Two equal offsets make an empty group.
+    indices : array-like of int of shape (n_rows,), default=None
+        Rows of the table `vectors`, group after group.
+    weights : array-like of shape (n_rows,), default=None
+        A non-negative weight for each row; ``None`` means 1. An integer weight has the same effect as
+        repeating the vector; weight 0 has the same effect as leaving it out.
+    labels : array-like of shape (n_rows,), default=None
+        A name for each row, such as the word that a vector stands for. Explanations and summaries show it.
+
+    Notes
+    -----
+    `Groups` have a `shape` of ``(n_groups,)``, so scikit-learn's splitters and searches index them group by group, as
+    ``groups[integers]``. Weights, labels and the table are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import Groups
+    >>> groups = Groups(np.arange(10.0).reshape(5, 2), offsets=[0, 2, 5], labels=list("abcde"))
+    >>> len(groups), groups.sizes.tolist()
+    (2, [2, 3])
+    >>> groups[0]
+    array([[0., 1.],
+           [2., 3.]])
+    >>> groups[[1, 0, 1]]
+    Groups(n_groups=3, n_features=2, sizes=2..3, shared table of 5 rows, labelled)
+    >>> groups[[1]].labels.tolist()
+    ['c', 'd', 'e']
+    """
+
+    index: object = None  # row labels of the data frame that the groups come from
+
+    def __init__(
+        self,
+        vectors: ArrayLike,
+        offsets: ArrayLike,
+        *,
+        indices: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        labels: Iterable[object] | None = None,
+    ):
+        self.vectors = _checks.check_numeric(np.asarray(vectors), "vectors")
+        if self.vectors.ndim != 2:
+            raise ValueError(
+                f"vectors must be a 2-dimensional array (n_vectors, n_features), got {self.vectors.ndim} "
+                f"dimension(s). For a single group, call Groups(vectors, offsets=[0, len(vectors)])."
+            )
+        self.indices = None if indices is None else _checks.check_indices(indices, len(self.vectors))
+        rows = self.vectors if self.indices is None else self.indices
+        self.offsets = _checks.check_offsets(offsets, len(rows))
+        self.weights = None if weights is None else _checks.check_weights(weights, self.offsets)
+        self._names = None if labels is None else self._table_names(_checks.check_labels(labels, self.n_rows))
+
+    def _table_names(self, labels: np.ndarray) -> np.ndarray:
+        """Names of the table's rows; if a row has several names, the table is expanded first."""
+        if self.indices is None:
+            return labels
+        names = np.empty(len(self.vectors), dtype=object)
+        names[self.indices] = labels
+        if (names[self.indices] == labels).all():
+            return names
+        self.vectors, self.indices = self.vectors[self.indices], None
+        return labels
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State to pickle; a shared table larger than the groups is reduced to the rows that they use."""
+        state = dict(vars(self))
+        if self.indices is not None and len(self.vectors) > len(self.indices):
+            used, state["indices"] = np.unique(self.indices, return_inverse=True)
+            state["vectors"] = self.vectors[used]
+            state["_names"] = None if self._names is None else self._names[used]
+        return state
+
+    @classmethod
+    def from_table(
+        cls,
+        vectors: np.ndarray,
+        offsets: np.ndarray,
+        indices: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        names: np.ndarray | None = None,
+    ) -> Groups:
+        """Build groups from valid parts, without checks; `names` has one name per row of `vectors`."""
+        groups = cls.__new__(cls)
+        groups.vectors, groups.offsets, groups.indices, groups.weights = vectors, offsets, indices, weights
+        groups._names = names
+        return groups
+
+    @classmethod
+    def from_list(
+        cls,
+        arrays: Sequence[ArrayLike],
+        weights: Sequence[ArrayLike] | None = None,
+        labels: Sequence[ArrayLike] | None = None,
+    ) -> Groups:
+        """Pack a sequence of (n_i, n_features) arrays, one per group.
+
+        Parameters
+        ----------
+        arrays : sequence of array-like of shape (n_i, n_features)
+            The groups. A group without vectors is an array of shape (0, n_features), or ``[]``.
+        weights : sequence of array-like of shape (n_i,), default=None
+            Weights of the vectors, one array per group.
+        labels : sequence of array-like of shape (n_i,), default=None
+            Names of the vectors, one list per group.
+
+        Returns
+        -------
+        groups : Groups
+
+        Notes
+        -----
+        Vectors that are zero beside others of their group give a warning, because they may be padding.
+
+        Examples
+        --------
+        >>> from sklearn_mcsg import Groups
+        >>> Groups.from_list([[[1, 2], [3, 4]], [[5, 6]]], weights=[[1, 0.5], [2]])
+        Groups(n_groups=2, n_features=2, sizes=1..2, weighted)
+        """
+        checked = [_checks.check_group(array, i) for i, array in enumerate(arrays)]
+        if not checked:
+            raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
+        width, first = next(((a.shape[1], i) for i, a in enumerate(checked) if a.shape[1]), (0, 0))
+        if width == 0:
+            raise ValueError(
+                f"No group has any vector with at least one feature: found 0 feature(s) "
+                f"(shape=({len(checked)}, 0)) while a minimum of 1 is required."
+            )
+        for i, array in enumerate(checked):
+            if array.shape[1] != width and array.size + array.shape[1] > 0:
+                raise ValueError(
+                    f"All vectors must have the same number of features, but group {first} has {width} "
+                    f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
+                )
+        vectors = np.concatenate([array.reshape(-1, width) for array in checked])
+        sizes = [len(array) for array in checked]
+        joined = (_checks.join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
+        groups = cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
+        _checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
+        return groups
+
+    @classmethod
+    def from_labels(
+        cls, X: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None, *, consecutive: bool = False
+    ) -> tuple[Groups, np.ndarray]:
+        """Group the rows of a long table by their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_vectors, n_features)
+            One vector per row. It becomes the shared table and is not copied.
+        labels : array-like of shape (n_vectors,)
+            The group that each row belongs to.
+        weights : array-like of shape (n_vectors,), default=None
+            Weights of the rows.
+        consecutive : bool, default=False
+            Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
+
+        Returns
+        -------
+        groups : Groups
+            One group per distinct label, in sorted order of the labels. Rows stay in their order.
+        unique_labels : ndarray of shape (n_groups,)
+            The label of each group.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import Groups
+        >>> groups, names = Groups.from_labels(np.eye(3), ["b", "a", "b"])
+        >>> names.tolist(), groups.sizes.tolist()
+        (['a', 'b'], [1, 2])
+        """
+        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+        names = _checks.check_per_row(labels, "labels", len(table))
+        if consecutive:
+            _checks.check_consecutive(names)
+        unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
+        order = np.argsort(codes, kind="stable")
+        if weights is not None:
+            weights = _checks.check_per_row(weights, "weights", len(table))[order]
+        return cls(table, offsets_of(counts), indices=order, weights=weights), unique_labels
+
+    @classmethod
+    def concatenate(cls, collections: Sequence[Groups]) -> Groups:
+        """Join collections one after the other; vectors are copied only when their tables differ.
+
+        If only some collections have labels, the vectors of the others are labelled None.
+        """
+        first, *others = collections
+        if not others:
+            return first
+        shared = all(g.vectors is first.vectors and g._names is first._names for g in others)
+        starts = np.cumsum([0, *(0 if shared else len(g.vectors) for g in collections[:-1])])
+        indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
+        vectors = first.vectors if shared else np.concatenate([g.vectors for g in collections])
+        weights, names = None, first._names
+        if any(g.weights is not None for g in collections):
+            weights = np.concatenate([g.row_weights for g in collections])
+        if not shared and any(g._names is not None for g in collections):
+            names = np.concatenate([[None] * len(g.vectors) if g._names is None else g._names for g in collections])
+        sizes = np.concatenate([g.sizes for g in collections])
+        return cls.from_table(vectors, offsets_of(sizes), indices, weights, names)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows in each group."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_features(self) -> int:
+        """Width of the vectors."""
+        return self.vectors.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of vectors in all groups together."""
+        return int(self.offsets[-1])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_groups,)``, so that scikit-learn indexes group by group."""
+        return (len(self),)
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Sum of the weights in each group; without weights, its number of vectors."""
+        return self.sizes.astype(np.float64) if self.weights is None else self._sum_rows(self.weights)
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Weight of each row, 1 where no weights are given."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @property
+    def row_indices(self) -> np.ndarray:
+        """Row of the table for each vector."""
+        return np.arange(self.n_rows) if self.indices is None else self.indices
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Name of each row, group after group, or None if the vectors have no names."""
+        if self._names is None or self.indices is None:
+            return self._names
+        return self._names[self.indices]
+
+    @property
+    def output_dtype(self) -> np.dtype:
+        """float32 for single and half precision vectors, float64 otherwise."""
+        return np.dtype(np.float32 if self.vectors.dtype in (np.float32, np.float16) else np.float64)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        notes = [f"n_groups={len(self)}", f"n_features={self.n_features}"]
+        if len(self):
+            notes.append(f"sizes={self.sizes.min()}..{self.sizes.max()}")
+        if self.indices is not None:
+            notes.append(f"shared table of {len(self.vectors)} rows")
+        if self.weights is not None:
+            notes.append("weighted")
+        if self._names is not None:
+            notes.append("labelled")
+        return f"Groups({', '.join(notes)})"
+
+    @overload
+    def __getitem__(self, key: int) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, key: Rows) -> Groups: ...
+
+    def __getitem__(self, key: Any) -> np.ndarray | Groups:
+        """The vectors of one group for an integer; `Groups` for a slice, integers or a mask."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]
+        if isinstance(key, numbers.Integral) and not isinstance(key, bool):
+            own = self.rows_of(int(key))
+            return self.vectors[own] if self.indices is None else self.vectors[self.indices[own]]
+        if isinstance(key, slice) and key.indices(len(self))[2] == 1:
+            first, last, _ = key.indices(len(self))
+            last = max(first, last)
+            return self._cut(slice(self.offsets[first], self.offsets[last]), self.offsets[first : last + 1])
+        picked = np.arange(len(self))[key]
+        if picked.ndim != 1:
+            raise IndexError("Groups are indexed by an integer, a slice, or a 1-d array of integers or booleans.")
+        sizes = self.sizes[picked]
+        offsets = offsets_of(sizes)
+        rows = np.repeat(self.offsets[picked] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return self._take(rows, offsets)
+
+    def rows_of(self, i: int) -> slice:
+        """The rows of one group."""
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"Group {i} is out of range for {len(self)} groups.")
+        i %= len(self)
+        return slice(self.offsets[i], self.offsets[i + 1])
+
+    def _cut(self, rows: slice, offsets: np.ndarray) -> Groups:
+        """Select consecutive rows without copying; `offsets` count from the first row of this collection."""
+        offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
+        weights = None if self.weights is None else self.weights[rows]
+        if self.indices is not None:
+            return self.from_table(self.vectors, offsets, self.indices[rows], weights, self._names)
+        return self.from_table(
+            self.vectors[rows], offsets, None, weights, None if self._names is None else self._names[rows]
+        )
+
+    def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
+        """Select any rows; the table stays the same."""
+        indices = rows if self.indices is None else self.indices[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return self.from_table(self.vectors, offsets, indices, weights, self._names)
+
+    def without_weightless(self) -> Groups:
+        """The same groups without vectors of weight 0, whose values must not matter."""
+        if self.weights is None or self.weights.all():
+            return self
+        kept = self.weights > 0
+        return self._take(np.flatnonzero(kept), offsets_of(kept)[self.offsets])
+
+    def condensed(self) -> Groups:
+        """The same groups where large ones hold each row of the table once, with the sum of its weights.
+
+        Only groups of more than `block_rows` vectors are condensed, and only if they share a table.
+        """
+        large = np.flatnonzero(self.sizes > self.block_rows)
+        if self.indices is None or not len(large):
+            return self
+        indices, weights, sizes, start = [], [], self.sizes.copy(), 0
+        for i in large:
+            before, own = slice(start, self.offsets[i]), self.rows_of(int(i))
+            totals = np.bincount(self.indices[own], None if self.weights is None else self.weights[own])
+            distinct = np.flatnonzero(totals)
+            indices += [self.indices[before], distinct]
+            between = np.ones(before.stop - start) if self.weights is None else self.weights[before]
+            weights += [between, totals[distinct]]
+            sizes[i], start = len(distinct), own.stop
+        indices.append(self.indices[start:])
+        weights.append(self.row_weights[start:])
+        return self.from_table(
+            self.vectors, offsets_of(sizes), np.concatenate(indices), np.concatenate(weights).astype(float), self._names
+        )
+
+    def without_labels(self) -> Groups:
+        """The same groups without names."""
+        return self.from_table(self.vectors, self.offsets, self.indices, self.weights)
+
+    def with_unit_totals(self) -> Groups:
+        """The same groups with weights that sum to 1 in each group; groups of total weight 0 keep it."""
+        totals = self.repeat(self.totals)
+        weights = np.divide(self.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
+        return self.from_table(self.vectors, self.offsets, self.indices, weights, self._names)
+
+    def pooled(self, labels: ArrayLike | None = None) -> Groups:
+        """Pool groups: one group with all vectors of the groups that share a label.
+
+        A pooled group is a query for several groups at once, or the prototype of a class or cluster. Its model is
+        exactly the one fitted to all the vectors.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_groups,), default=None
+            A label for each group; ``None`` pools all groups into one.
+
+        Returns
+        -------
+        groups : Groups
+            One group per distinct label, in sorted order of the labels, with vectors in their order. The table is
+            shared; weights and names of vectors are kept.
+
+        Examples
+        --------
+        >>> from sklearn_mcsg import Groups
+        >>> groups = Groups.from_list([[[1.0], [2.0]], [[5.0]], [[3.0]]])
+        >>> groups.pooled(["b", "a", "b"])
+        Groups(n_groups=2, n_features=1, sizes=1..3, shared table of 4 rows)
+        >>> groups.pooled()[0].ravel()
+        array([1., 2., 5., 3.])
+        """
+        if labels is None:
+            return self.united(np.zeros(len(self), dtype=int), 1)
+        if np.shape(labels) != self.shape:
+            raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
+        names, codes = np.unique(labels, return_inverse=True)
+        return self.united(codes, len(names))
+
+    def united(self, codes: np.ndarray, n_groups: int) -> Groups:
+        """Merge the groups that have the same code, from 0 to `n_groups` - 1; unused codes give empty groups."""
+        picked = self if (codes[:-1] <= codes[1:]).all() else self[np.argsort(codes, kind="stable")]
+        sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
+        return self.from_table(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
+
+    def divided(self, rows: np.ndarray) -> Groups:
+        """One group per row of `rows`, a 2-d array of positions among all vectors."""
+        return self._take(rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1])
+
+    @property
+    def block_rows(self) -> int:
+        """Number of vectors of which a few float64 copies fit into working memory and cache."""
+        budget = min(get_config()["working_memory"] * 2**20, _CACHE_BYTES)
+        return max(1, int(budget // (32 * max(1, self.n_features))))
+
+    def blocks(self) -> Iterator[slice]:
+        """Slices of whole groups, each of at most `block_rows` vectors unless it is a single larger group."""
+        start, rows = 0, self.block_rows
+        while start < len(self):
+            stop = int(np.searchsorted(self.offsets, self.offsets[start] + rows, side="right")) - 1
+            stop = min(max(stop, start + 1), len(self))
+            yield slice(start, stop)
+            start = stop
+
+    def pieces(self, n_rows: int) -> Iterator[tuple[slice, Groups]]:
+        """Pieces of at most `n_rows` vectors, each with the slice of its groups; large groups are divided."""
+        for start in range(0, self.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self.n_rows))
+            first = self.group_of(start)
+            last = int(np.searchsorted(self.offsets, rows.stop))
+            yield slice(first, last), self._cut(rows, self.offsets[first : last + 1])
+
+    def rows(self) -> np.ndarray:
+        """All vectors in float64, group after group."""
+        vectors = self.vectors if self.indices is None else self.vectors[self.indices]
+        return vectors.astype(np.float64, copy=False)
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """Weighted sum of `values`, which has one row per vector, within each group."""
+        if self.weights is not None:
+            values = values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
+        return self._sum_rows(values)
+
+    def _sum_rows(self, values: np.ndarray) -> np.ndarray:
+        """Sum of values within each group, whatever the weights."""
+        totals = np.zeros((len(self), *values.shape[1:]))
+        filled = self.sizes > 0
+        if filled.any():
+            totals[filled] = np.add.reduceat(values, self.offsets[:-1][filled], axis=0)
+        return totals
+
+    def repeat(self, values: np.ndarray) -> np.ndarray:
+        """Repeat each group's value for each of its vectors."""
+        return np.repeat(values, self.sizes, axis=0)
+
+    def split(self, values: Any) -> list[Any]:
+        """Split values, one per row, into one part per group."""
+        return [values[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+    def group_of(self, row: int) -> int:
+        """The group that holds a row."""
+        return int(np.searchsorted(self.offsets, row, side="right")) - 1
+
+
+def offsets_of(sizes: ArrayLike) -> np.ndarray:
+    """Offsets of consecutive parts from their sizes: the start of each, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(sizes)])

@@ -1,0 +1,229 @@
+"""Input validation: the only place where user input becomes `Groups`."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.utils import check_array
+
+from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
+from sklearn_mcsg.groups.arrays import are_dispatched, is_array, raise_not_taken
+from sklearn_mcsg.groups.checks import check_group, check_numeric, warn_of_padding
+
+__all__ = ["validate_group", "validate_groups"]
+
+
+def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
+    """Turn any accepted input into validated `Groups`.
+
+    Parameters
+    ----------
+    X : groups
+        A list, tuple or object array of (n_i, n_features) arrays; an (n_groups, n_vectors, n_features)
+        array; `Groups`; a pandas, polars or Arrow column of lists of vectors; or an
+        (n_groups, n_features) array or data frame, which means groups of one vector each.
+    allow_empty : bool, default=False
+        Whether groups without vectors, or whose weights sum to 0, are accepted.
+    name : str, default="X"
+        Name of the input in error messages.
+
+    Returns
+    -------
+    groups : Groups
+
+    Warns
+    -----
+    UserWarning
+        If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not:
+        they may be padding, which counts as vectors. `Groups` are taken as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import validate_groups
+    >>> validate_groups([np.ones((3, 2)), np.zeros((1, 2))])
+    Groups(n_groups=2, n_features=2, sizes=1..3)
+    >>> validate_groups(np.zeros((4, 2)))
+    Groups(n_groups=4, n_features=2, sizes=1..1)
+    """
+    groups = _to_groups(X, name)
+    check_collection(groups, allow_empty)
+    _check_finite(groups, name)
+    return groups
+
+
+def check_collection(groups: Any, allow_empty: bool) -> None:
+    """Raise unless there are groups, with features and, if they must not be empty, with vectors."""
+    if len(groups) == 0:
+        raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
+    if groups.n_features == 0:
+        raise ValueError(
+            f"Found groups with 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required."
+        )
+    if not allow_empty:
+        _check_filled(groups)
+
+
+def raise_of_values(name: str, i: int, is_nan: bool) -> NoReturn:
+    """Raise the error for a group that holds NaN or infinity."""
+    kind = "NaN" if is_nan else "inf"
+    raise ValueError(f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors.")
+
+
+def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x") -> Groups:
+    """Turn one group, an (n_vectors, n_features) array or `Groups` of length 1, into validated `Groups`.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_vectors, n_features), or Groups of length 1
+        The group.
+    allow_empty : bool, default=False
+        Whether a group without vectors, or whose weights sum to 0, is accepted.
+    name : str, default="x"
+        Name of the input in error messages.
+
+    Returns
+    -------
+    group : Groups
+    """
+    if isinstance(x, str | bytes):
+        raise TypeError(f"{name} is a string; a group of vectors is required. For texts call explain_texts.")
+    if are_dispatched(x):
+        raise_not_taken(name)
+    if not isinstance(x, Groups):
+        vectors = check_group(x, name)
+        x = Groups(vectors, [0, len(vectors)])
+        warn_of_padding(x.vectors, x.offsets)
+    if len(x) != 1:
+        raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass {name}[[i]].")
+    if not allow_empty and not x.totals.any():
+        what = "vectors of positive weight" if x.n_rows else "vectors"
+        raise ValueError(
+            f"{name} has no {what}: there is nothing to compare. Set pad_token for texts, or prior_strength > 0 and "
+            f"fit, to compare empty groups."
+        )
+    return validate_groups(x, allow_empty=True, name=name)
+
+
+def check_same_width(left: Groups, right: Groups, names: str = "XY") -> None:
+    """Raise unless two collections of groups have the same number of features."""
+    if left.n_features != right.n_features:
+        raise ValueError(
+            f"{names[0]} has {left.n_features} features, but {names[1]} has {right.n_features}: take the vectors of "
+            f"both from one space."
+        )
+
+
+def check_same_length(left: Groups, right: Groups) -> None:
+    """Raise unless two collections have the same number of groups."""
+    if len(left) != len(right):
+        raise ValueError(
+            f"paired compares row by row and needs as many groups in Y as in X, got {len(left)} and {len(right)}. For "
+            f"all pairs call pairwise."
+        )
+
+
+def _to_groups(X: Any, name: str = "X") -> Groups:
+    if isinstance(X, Groups):
+        return X
+    if are_dispatched(X):
+        raise_not_taken(name)
+    if is_array(X):
+        X = np.asarray(X)
+    if sparse.issparse(X):
+        raise TypeError("Groups of vectors are dense, but X is a sparse matrix: pass X.toarray().")
+    if isinstance(X, str | bytes):
+        raise TypeError(
+            "X is a string; a collection of groups of vectors is required. Texts must be turned into vectors first."
+        )
+    if hasattr(X, "to_arrow") and not hasattr(X, "columns"):
+        X = X.to_arrow()
+    if hasattr(X, "to_pylist"):
+        return _from_arrow(X)
+    if hasattr(X, "columns") and X.shape[1] == 1 and len(X) and np.ndim(next(iter(X[X.columns[0]]))) > 0:
+        return _to_groups(X[X.columns[0]])
+    if hasattr(X, "iloc") and X.ndim == 1:
+        X = list(X)
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        n_groups, size, width = check_numeric(X, "X").shape
+        groups = Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
+        warn_of_padding(groups.vectors, groups.offsets)
+        return groups
+    if _is_sequence_of_groups(X):
+        return Groups.from_list(X)
+    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+    return Groups(vectors, np.arange(len(vectors) + 1))
+
+
+def _from_arrow(column: Any) -> Groups:
+    """Pack an Arrow column of lists of vectors, without copying its buffers if possible."""
+    if hasattr(column, "combine_chunks"):
+        column = column.combine_chunks()
+    try:
+        vectors = column.flatten()
+        widths = set(vectors.value_lengths().to_pylist())
+        values = vectors.flatten().to_numpy(zero_copy_only=False)
+    except (AttributeError, TypeError) as error:
+        raise TypeError(f"An Arrow column of groups must hold lists of vectors, got type {column.type}.") from error
+    if column.null_count or None in widths:
+        raise ValueError("The Arrow column holds nulls: a group without vectors is an empty list.")
+    if len(widths) > 1:
+        raise ValueError(f"All vectors must have the same number of features, found {sorted(widths)}.")
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    groups = Groups(values.reshape(-1, max(widths, default=0)), offsets_of(sizes))
+    warn_of_padding(groups.vectors, groups.offsets)
+    return groups
+
+
+def _is_sequence_of_groups(X: object) -> bool:
+    """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype == object
+    if not isinstance(X, list | tuple):
+        return False
+    if len(X) == 0:
+        return True
+    sample = X[0]
+    if isinstance(sample, list | tuple):
+        return len(sample) == 0 or np.ndim(sample[0]) > 0
+    return isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
+
+
+def _check_filled(groups: Any) -> None:
+    void = groups.totals <= 0
+    if not void.any():
+        return
+    first = np.flatnonzero(void)[:5].tolist()
+    which = f"Group {first[0]}" if void.sum() == 1 else f"Groups {', '.join(map(str, first))}"
+    more = f" and {void.sum() - len(first)} more" if void.sum() > len(first) else ""
+    verb = "has" if void.sum() == 1 else "have"
+    what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
+    raise ValueError(
+        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
+        f"prior_strength > 0 in ModelComparisonSimilarity and fit, which gives every group pseudo-vectors of the "
+        f"fitted corpus."
+    )
+
+
+def _check_finite(groups: Groups, name: str) -> None:
+    """Raise an error that names the first group with NaN or infinity; scan table or rows, whichever is shorter."""
+    if groups.vectors.dtype.kind != "f":
+        return
+    whole_table = groups.indices is None or len(groups.vectors) <= len(groups.indices)
+    n_rows = len(groups.vectors) if whole_table else groups.n_rows
+    step = max(1, int(get_config()["working_memory"] * 2**20 // (8 * groups.n_features)))
+    for start in range(0, n_rows, step):
+        rows = slice(start, start + step)
+        block = groups.vectors[rows] if whole_table else groups.vectors[groups.row_indices[rows]]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum(dtype=np.float64)):
+                continue
+        wrong = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
+        if whole_table and groups.indices is not None:
+            wrong = np.flatnonzero(np.isin(groups.indices, wrong))
+        if len(wrong):
+            i = groups.group_of(wrong[0])
+            raise_of_values(name, i, bool(np.isnan(groups[i]).any()))

@@ -1,0 +1,180 @@
+"""Groups of arrays of other libraries: what touches much data runs where the arrays are.
+
+    vectors --moments--> Statistics --prepare--> Prepared ------> all pairs --> matrix
+    (device)             (host)                  (host)           (device)
+
+One row per group lies between the two steps on the device. NumPy computes it in float64, like everything that is learnt
+from a corpus, so that results are those of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg.groups._groups import offsets_of
+from sklearn_mcsg.groups._validation import check_collection, raise_of_values
+from sklearn_mcsg.groups.arrays import ArrayKind, is_array
+from sklearn_mcsg.groups.checks import warn_of_zeros
+
+DEVICE_BYTES = 2**27  # of temporary arrays per block: a device is slow to start many small computations
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayGroups:
+    """Groups whose vectors are arrays of another library.
+
+    Attributes
+    ----------
+    arrays : array of shape (n_groups, n_vectors, n_features), or list of arrays of shape (n_i, n_features)
+        The vectors.
+    kind : ArrayKind
+        Library, device and precision.
+    sizes : ndarray of int
+        Number of vectors of each group.
+    n_features : int
+        Width of the vectors.
+    name : str
+        Name of the input in error messages.
+    first : int
+        Number of the first group in error messages.
+    """
+
+    arrays: Any
+    kind: ArrayKind
+    sizes: np.ndarray
+    n_features: int
+    name: str = "X"
+    first: int = 0
+
+    @classmethod
+    def read(cls, X: Any, *, allow_empty: bool = False, name: str = "X") -> ArrayGroups:
+        """Turn an array or a list of arrays into validated groups; their values are checked when they are read."""
+        if isinstance(X, list | tuple):
+            for i, array in enumerate(X):
+                if not is_array(array):
+                    kinds = type(array).__name__, type(X[0]).__name__
+                    raise TypeError(f"Group {i} is of type {kinds[0]}, but group 0 of type {kinds[1]}: convert one.")
+            kind = ArrayKind.of(list(X))
+            groups = cls(list(X), kind, *_shapes(list(X), kind), name)
+        else:
+            kind = ArrayKind.of([X])
+            shape = _checked_shape(X, name, kind, (2, 3))
+            X = X[:, None, :] if len(shape) == 2 else X
+            groups = cls(X, kind, np.full(shape[0], X.shape[1]), shape[-1], name)
+        check_collection(groups, allow_empty)
+        groups._warn_of_padding()
+        return groups
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, key: slice) -> ArrayGroups:
+        arrays = self.arrays[key] if isinstance(self.arrays, list) else self.arrays[key, ...]
+        return replace(self, arrays=arrays, sizes=self.sizes[key], first=self.first + key.indices(len(self))[0])
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Total weight of each group: its number of vectors."""
+        return self.sizes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of vectors of all groups."""
+        return int(self.sizes.sum())
+
+    @property
+    def output_dtype(self) -> ArrayKind:
+        """The kind of results."""
+        return self.kind
+
+    @property
+    def vectors(self) -> Any:
+        """The vectors of the first group, which have the features of all."""
+        return self.arrays[0] if isinstance(self.arrays, list) else self.arrays[0, ...]
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sizes, means and centred sums of squares of all groups; 0 for a group without vectors."""
+        xp = self.kind.xp
+        mean, squares = np.zeros((2, len(self), self.n_features))
+        for rows, stack in self._stacks():
+            vectors = xp.astype(stack, self.kind.working, copy=False)
+            centre = xp.mean(vectors, axis=1)
+            mean[rows] = self.kind.to_numpy(centre)
+            squares[rows] = self.kind.to_numpy(xp.sum((vectors - centre[:, None, :]) ** 2, axis=1))
+        wrong = np.flatnonzero(~np.isfinite(mean).all(axis=1))
+        if len(wrong):
+            self._check_values(int(wrong[0]))
+        return self.sizes.astype(np.float64), mean, squares
+
+    def _stacks(self) -> Iterator[tuple[np.ndarray, Any]]:
+        """Groups of equal size as one array, as many at a time as fit into the working memory, and their indices."""
+        for size in np.unique(self.sizes[self.sizes > 0]):
+            rows = np.flatnonzero(self.sizes == size)
+            for batch in gen_batches(len(rows), count_within(32 * int(size) * self.n_features, DEVICE_BYTES)):
+                if isinstance(self.arrays, list):
+                    working, xp = self.kind.working, self.kind.xp
+                    yield rows[batch], xp.stack([xp.astype(self.arrays[i], working, copy=False) for i in rows[batch]])
+                else:
+                    yield rows[batch], self.arrays[batch, ...]
+
+    def _check_values(self, i: int) -> None:
+        """Raise if a group holds NaN or infinity."""
+        vectors = self[i : i + 1].vectors
+        if not self.kind.xp.all(self.kind.xp.isfinite(vectors)):
+            raise_of_values(self.name, self.first + i, bool(self.kind.xp.any(self.kind.xp.isnan(vectors))))
+
+    def _warn_of_padding(self) -> None:
+        """Warn of vectors that are zero beside others of their group, as `warn_of_padding` does."""
+        if self.n_features < 2 or not self.kind.xp.isdtype(self.vectors.dtype, "real floating"):
+            return
+        offsets = offsets_of(self.sizes)
+        found = [np.empty(0, dtype=int)]
+        for rows, stack in self._stacks():
+            group, vector = np.nonzero(self.kind.to_numpy(self.kind.xp.all(stack == 0, axis=2)))
+            found.append(offsets[rows[group]] + vector)
+        warn_of_zeros(np.sort(np.concatenate(found)), offsets, stacklevel=7)
+
+
+def _shapes(arrays: list[Any], kind: ArrayKind) -> tuple[np.ndarray, int]:
+    """Sizes and common width of groups."""
+    shapes = [_checked_shape(array, f"Group {i}", kind, (2,)) for i, array in enumerate(arrays)]
+    width = shapes[0][1]
+    for i, (_, other) in enumerate(shapes):
+        if other != width:
+            raise ValueError(
+                f"All vectors must have the same number of features, but group 0 has {width} and group {i} has "
+                f"{other}: take the vectors of all groups from one space."
+            )
+    return np.array([size for size, _ in shapes]), width
+
+
+def _checked_shape(array: Any, name: str, kind: ArrayKind, n_axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array of real numbers; raise if it is no such array, or has another number of axes."""
+    if len(array.shape) not in n_axes:
+        expected = "3-d (n_groups, n_vectors, n_features), or 2-d" if 3 in n_axes else "2-d (n_vectors, n_features)"
+        raise ValueError(f"{name} has {len(array.shape)} dimension(s), but must be {expected}.")
+    if not kind.xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
+        raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}.")
+    return array.shape
+
+
+def project_on_device(
+    coordinates: np.ndarray, kind: ArrayKind, mean: np.ndarray, projection: np.ndarray, rounding: float | None
+) -> Any:
+    """Components of coordinates, computed where the arrays of a kind are.
+
+    If `rounding` is given, they are scaled to unit length; those without entries above it become zero.
+    """
+    xp, rows = kind.xp, kind.asarray(coordinates - mean) @ kind.asarray(projection)
+    if rounding is not None:
+        largest = xp.max(xp.abs(rows), axis=1, keepdims=True)
+        rows = rows / xp.where(largest > rounding, largest, float("inf"))
+        length = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
+        rows = rows / xp.where(length > 0, length, 1.0)
+    return kind.result(rows)

@@ -1,0 +1,494 @@
+"""Nearest neighbours among groups: an index that can grow, shrink and be saved as plain arrays."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.checks import check_number, check_positive_integer
+from sklearn_mcsg.search import candidates
+from sklearn_mcsg.search.nearest import Search, learn_candidates, objects
+from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.storage import MmapMode
+from sklearn_mcsg.storage import encoding as storage
+
+__all__ = ["GroupNeighbors"]
+
+
+@storage.register
+class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Nearest neighbours among groups, by any similarity.
+
+    An exact search compares each query with all groups; it never holds the full distance matrix in memory. An
+    approximate search finds candidates among compressed points of the groups, and compares each query with these only.
+    The distances that it returns are exact.
+
+    Parameters
+    ----------
+    similarity : estimator, default=None
+        A similarity of groups, or a pipeline that ends with one: `ModelComparisonSimilarity`, a baseline such as
+        `MeanVector`, your own subclass of `GroupSimilarity`, or anything with the methods of
+        `ComparesGroups`. ``None`` means ``ModelComparisonSimilarity(output="distance")``. Its
+        `output` is the distance; outputs that are higher for nearer groups are negated.
+    n_neighbors : int, default=5
+        Number of neighbours.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search. ``"auto"`` is exact up to 100,000 groups. Above, it is approximate if the similarity has points
+        (a `GroupEmbedding`, or a `ModelComparisonSimilarity` with output ``"divergence"`` or ``"centered"``) and faiss
+        is installed (``pip install "sklearn-mcsg[large]"``).
+    n_candidates : int, default=None
+        Number of candidates for each query in an approximate search; ``None`` means ten per neighbour, and at least
+        100. More candidates find more of the exact neighbours: see `recall`.
+    mode : {"distance", "connectivity"}, default="distance"
+        Values in the graph of `transform`: distances, or ones.
+    n_jobs : int, default=None
+        Number of jobs; overrides that of the similarity.
+    verbose : int, default=0
+        Whether to show progress bars; overrides that of the similarity.
+
+    Attributes
+    ----------
+    similarity_ : estimator
+        The similarity, fitted to the indexed groups.
+    n_samples_fit_ : int
+        Number of indexed groups.
+    candidates_ : CandidateIndex or None
+        The compressed points, if searches are approximate. They keep the coordinates of the groups that they were first
+        learnt from; `partial_fit` and `remove` change the similarity only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupNeighbors
+    >>> X = [np.array([[0.0], [1.0], [2.0]]), np.array([[0.5], [1.5]]), np.array([[8.0], [9.0]])]
+    >>> distances, indices = GroupNeighbors(n_neighbors=1).fit(X).kneighbors()
+    >>> indices.ravel()
+    array([1, 0, 1])
+    >>> distances.ravel().round(2)
+    array([ 0.52,  0.52, 16.19])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "similarity": [HasMethods(["fit", "transform"]), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "mode": [StrOptions({"distance", "connectivity"})],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        similarity: ComparesGroups | BaseEstimator | None = None,
+        *,
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        n_candidates: int | None = None,
+        mode: str = "distance",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.similarity = similarity
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.n_candidates = n_candidates
+        self.mode = mode
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Index groups.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            The groups to index.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        self._validate_params()
+        similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
+        similarity = with_similarity(similarity)
+        check_compares_groups(split_pipeline(similarity)[1])
+        if self.algorithm == "approximate" and not candidates.is_available():
+            raise ImportError(candidates.NEEDS_FAISS)
+        fitted = clone(similarity).fit(X)
+        found = learn_candidates(split_pipeline(fitted)[1], self.algorithm, self.verbose)
+        self.similarity_, self.candidates_ = fitted, found
+        return self
+
+    def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Add groups to the index; if that fails, the index does not change.
+
+        The steps of a pipeline before the similarity are not fitted again.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            Further groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        if not hasattr(self, "similarity_"):
+            return self.fit(X)
+        similarity = self.comparer()
+        groups = self._groups(X)
+        if self.candidates_ is None:
+            similarity.partial_fit(groups)
+            self.candidates_ = learn_candidates(similarity, self.algorithm, self.verbose)
+            return self
+        grown = self.candidates_.with_codes(self.candidates_.encoded(similarity.summaries(similarity.validate(groups))))
+        similarity.partial_fit(groups)
+        self.candidates_ = grown
+        return self
+
+    def remove(self, indices: ArrayLike) -> Self:
+        """Remove groups from the index; later groups move up.
+
+        The similarity learns again from the remaining groups.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Indices of the groups to remove.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        check_is_fitted(self, "similarity_")
+        n = self.n_samples_fit_
+        indices = np.atleast_1d(np.asarray(indices))
+        if not indices.size:
+            return self
+        if indices.ndim != 1 or indices.dtype.kind not in "iu" or not ((indices >= -n) & (indices < n)).all():
+            raise ValueError(f"indices must be integers between 0 and {n - 1}, got {indices!r}.")
+        kept = np.delete(np.arange(n), indices)
+        if not len(kept):
+            raise ValueError("At least one group must remain in the index: to start again, call fit.")
+        self.comparer().keep_fitted(kept)
+        self.candidates_ = None if self.candidates_ is None else self.candidates_[kept]
+        return self
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Number of indexed groups."""
+        return self.comparer().n_groups_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Width of the vectors."""
+        return self.comparer().n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def kneighbors(
+        self, X: GroupsLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Find the nearest groups, sorted by distance and then by index.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+        return_distance : bool, default=True
+            Whether to also return distances.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Only if `return_distance`.
+        indices : ndarray of shape (n_queries, n_neighbors)
+        """
+        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        indices, distances = self._search().nearest(self._queries(X), k)
+        return (distances, indices) if return_distance else indices
+
+    def recall(
+        self,
+        X: GroupsLike | None = None,
+        n_neighbors: int | None = None,
+        *,
+        n_queries: int = 200,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> float:
+        """Share of the exact nearest groups that `kneighbors` finds.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means a sample of the indexed groups.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+        n_queries : int, default=200
+            Size of the sample of indexed groups.
+        random_state : int, RandomState instance or None, default=None
+            Determines the sample.
+
+        Returns
+        -------
+        recall : float
+            1 for an exact search.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupEmbedding, GroupNeighbors
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(size=20), size=(5, 20)) for _ in range(500)]
+        >>> GroupNeighbors(GroupEmbedding(), n_neighbors=10).fit(X).recall()
+        1.0
+        """
+        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        check_positive_integer(n_queries, "n_queries")
+        queries = self._queries(X)
+        if X is None:
+            queries = np.sort(check_random_state(random_state).permutation(queries)[:n_queries])
+        (found, _), (truth, _) = (self._search().nearest(queries, k, exact=exact) for exact in (False, True))
+        return float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)]))
+
+    def radius_neighbors(
+        self, X: GroupsLike | None = None, radius: float = 1.0, return_distance: bool = True, sort_results: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Find all groups within a distance.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
+        radius : float, default=1.0
+            Largest distance.
+        return_distance : bool, default=True
+            Whether to also return distances.
+        sort_results : bool, default=False
+            Whether to sort groups by distance; otherwise they are sorted by index.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of arrays
+            Only if `return_distance`.
+        indices : ndarray of shape (n_queries,) of arrays
+        """
+        check_is_fitted(self, "similarity_")
+        check_number(radius, "radius")
+        indices: list[np.ndarray] = []
+        values: list[np.ndarray] = []
+        for distances, _ in self.distance_blocks(X, self_distance=np.nan):
+            for row in distances:
+                near = np.flatnonzero(row <= radius)
+                if sort_results:
+                    near = near[np.argsort(row[near], kind="stable")]
+                indices.append(near)
+                values.append(row[near])
+        return (objects(values), objects(indices)) if return_distance else objects(indices)
+
+    def kneighbors_graph(
+        self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> sparse.csr_matrix:
+        """The nearest groups as a sparse matrix.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Ones, or distances.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
+            The entries of each row are sorted by distance.
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance', got {mode!r}.")
+        distances, indices = self.kneighbors(X, n_neighbors)
+        return self._graph(distances, indices, mode)
+
+    def transform(self, X: GroupsLike) -> sparse.csr_matrix:
+        """Graph of the nearest indexed groups, in the form of scikit-learn's `KNeighborsTransformer`.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            Queries.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
+            With ``mode="distance"`` there is one neighbour more than `n_neighbors`, because a group is its own nearest.
+        """
+        check_is_fitted(self, "similarity_")
+        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
+
+    def fit_transform(self, X: GroupsLike, y: object = None) -> sparse.csr_matrix:
+        """Index groups and return their graph, in which each group is its own first neighbour.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            The groups to index.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_groups, n_groups)
+        """
+        self.fit(X)
+        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
+        indices, distances = self._search().nearest_with_self(k)
+        return self._graph(distances, indices, self.mode)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index into a folder, as plain arrays and JSON.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Folder to create; an existing saved index is replaced.
+        """
+        check_is_fitted(self, "similarity_")
+        storage.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
+        """Open a saved index.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        mmap_mode : {"r", "c"}, default=None
+            Leave the arrays on disk and read them as needed, as in `numpy.load`. Checksums are then not verified.
+
+        Returns
+        -------
+        index : GroupNeighbors
+        """
+        return storage.load(path, cls, mmap_mode)
+
+    def stored_state(self) -> dict[str, Any]:
+        """Learnt state, to be saved with the parameters."""
+        return {"similarity_": self.similarity_, "candidates_": self.candidates_}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `stored_state`."""
+        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
+
+    def check_restored(self) -> None:
+        """Raise unless the index has everything that a query needs."""
+        self._validate_params()
+        check_compares_groups(self.comparer())
+        check_is_fitted(self.comparer(), "n_groups_")
+        if self.candidates_ is not None:
+            self.candidates_.check(self.n_samples_fit_)
+
+    def comparer(self) -> Any:
+        """The fitted similarity, without the pipeline steps before it.
+
+        Returns
+        -------
+        similarity : estimator
+        """
+        check_is_fitted(self, "similarity_")
+        return split_pipeline(self.similarity_)[1]
+
+    def _search(self) -> Search:
+        """The search that the parameters describe; its similarity has the `n_jobs` and `verbose` of the index."""
+        similarity = copy(self.comparer())
+        for name in ("n_jobs", "verbose"):
+            if getattr(self, name) and hasattr(similarity, name):
+                setattr(similarity, name, getattr(self, name))
+        exact = self.candidates_ is None or self.algorithm == "exact"
+        exact = exact or (self.algorithm == "auto" and not candidates.is_available())
+        return Search(similarity, None if exact else self.candidates_, self.n_candidates)
+
+    def _groups(self, X: GroupsLike) -> Any:
+        """X, transformed by the pipeline steps before the similarity."""
+        before = split_pipeline(self.similarity_)[0]
+        return X if before is None else before.transform(X)
+
+    def distance_blocks(
+        self, X: GroupsLike | None = None, *, self_distance: float = np.inf
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows of distances to all indexed groups, in blocks of bounded size.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Queries; ``None`` means the indexed groups.
+        self_distance : float, default=inf
+            Value that replaces an indexed group's distance to itself.
+
+        Yields
+        ------
+        distances : ndarray of shape (n_rows, `n_samples_fit_`)
+            Distances of some queries.
+        own : ndarray of shape (n_rows,)
+            The replaced distances of indexed groups to themselves; empty if `X` is given.
+        """
+        return self._search().distance_blocks(self._queries(X), self_distance)
+
+    def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
+        """Queries as validated groups, or the indices of all fitted groups."""
+        if X is None:
+            return np.arange(self.n_samples_fit_)
+        groups = self.comparer().validate(self._groups(X))
+        if not groups.sizes.all():
+            first = int(np.argmin(groups.sizes))
+            warnings.warn(f"Query {first} is empty: what is nearest to it means nothing.", stacklevel=3)
+        return groups
+
+    def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
+        if mode == "distance" and distances.min(initial=0) < 0:
+            raise ValueError(
+                "Negative distances cannot be in a graph: choose another output of the similarity, such as 'distance'."
+            )
+        data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
+        pointers = np.arange(0, indices.size + 1, indices.shape[1])
+        return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_samples_fit_))
+
+    def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
+        check_is_fitted(self, "similarity_")
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_positive_integer(k, "n_neighbors")
+        available = self.n_samples_fit_ - leave_out_self
+        if k > available:
+            others = " besides the query itself" if leave_out_self else ""
+            raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
+        return int(k)

@@ -1,0 +1,277 @@
+"""Search of a corpus that lies in many parts, on a Dask cluster.
+
+    part --load--> groups --statistics--> merged in a tree --> the embedding        (every part, twice)
+    part --load--> groups --> an index, which stays on its worker                   (every part, once)
+    queries --> all indexes --> the nearest of each part --> merged in a tree --> the nearest
+
+Only what was learnt, queries and answers travel. Dask builds the index of a lost worker again from its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups.checks import check_positive_integer
+from sklearn_mcsg.search import candidates
+from sklearn_mcsg.search.nearest import Search, learn_candidates, nearest_of
+
+__all__ = ["PartitionedNeighbors"]
+
+_FAN_IN = 8  # results that are merged at a time
+
+
+class PartitionedNeighbors(BaseEstimator):
+    """Nearest groups of a corpus in many parts, which the workers of a Dask cluster load, index and search.
+
+    Parameters
+    ----------
+    similarity : GroupEmbedding or fitted similarity, default=None
+        What compares groups; ``None`` means ``GroupEmbedding()``. An embedding that is not fitted learns from all
+        parts. Any other similarity must be fitted, to a sample of the corpus for example.
+    load : callable, default=None
+        Function from a part, such as the name of a file, to groups. It runs on the workers, and is sent to each once,
+        so it may hold a table of word vectors. ``None`` means that the parts are groups.
+    n_neighbors : int, default=5
+        Default number of neighbours.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        As in `GroupNeighbors`, for each part.
+    n_candidates : int, default=None
+        As in `GroupNeighbors`, for each part.
+    client : distributed.Client, default=None
+        The cluster; ``None`` means the client created last.
+
+    Attributes
+    ----------
+    similarity_ : estimator
+        The fitted embedding, or the given similarity.
+    sizes_ : ndarray of shape (n_parts,)
+        Number of groups in each part. Indices of neighbours count through the parts, in the given order.
+
+    Examples
+    --------
+    Parts that are files of texts, and a cluster on one machine::
+
+        from pathlib import Path
+
+        from distributed import Client
+        from sklearn_mcsg import PartitionedNeighbors, make_text_embedding
+
+        vectorizer, embedding = make_text_embedding()
+        vectorizer.fit(["my puppy is ill"])  # opens the word vectors; nothing is learnt from the text
+
+        def load(path):
+            return vectorizer.transform(path.read_text(encoding="utf8").splitlines())
+
+        client = Client(n_workers=4, threads_per_worker=1)
+        index = PartitionedNeighbors(embedding, load=load).fit(sorted(Path("corpus").glob("*.txt")))
+        distances, indices = index.kneighbors(vectorizer.transform(["my puppy is ill"]))
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "similarity": [HasMethods(["fit"]), None],
+        "load": [callable, None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "client": [HasMethods(["submit", "gather"]), None],
+    }
+
+    def __init__(
+        self,
+        similarity: Any = None,
+        *,
+        load: Callable[[Any], GroupsLike] | None = None,
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        n_candidates: int | None = None,
+        client: Any = None,
+    ):
+        self.similarity = similarity
+        self.load = load
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.n_candidates = n_candidates
+        self.client = client
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:
+        """Learn from all parts, and index each on a worker.
+
+        Parameters
+        ----------
+        X : sequence
+            The parts, in the form that `load` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : PartitionedNeighbors
+        """
+        self._validate_params()
+        parts = list(X)
+        if not parts:
+            raise ValueError("There are no parts to index: X must hold at least one, such as the name of a file.")
+        if self.algorithm == "approximate" and not candidates.is_available():
+            raise ImportError(candidates.NEEDS_FAISS)
+        similarity = GroupEmbedding() if self.similarity is None else self.similarity
+        if not hasattr(similarity, "as_similarity") and not hasattr(similarity, "with_groups"):
+            raise TypeError(
+                f"similarity must be a GroupEmbedding or a GroupSimilarity, got {type(similarity).__name__}: steps "
+                f"before it, such as a vectorizer, belong in load."
+            )
+        cluster = _Cluster(self.client)
+        load = cluster.send(_itself if self.load is None else self.load)
+        if isinstance(similarity, GroupEmbedding) and not hasattr(similarity, "components_"):
+            similarity = clone(similarity).fit_parts(
+                lambda function, merge: cluster.merged(
+                    [cluster.submit(_apply, function, load, part) for part in parts], merge
+                )
+            )
+        check_is_fitted(
+            similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
+        )
+        sent = cluster.send(similarity)
+        indexes = [cluster.submit(_index, load, part, sent, self.algorithm, self.n_candidates) for part in parts]
+        sizes = cluster.results([cluster.submit(_size, index) for index in indexes])
+        self.similarity_, self.sizes_ = similarity, np.array(sizes)
+        self._cluster, self._indexes = cluster, indexes
+        return self
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Number of indexed groups."""
+        return int(self.sizes_.sum())
+
+    def kneighbors(
+        self, X: GroupsLike, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Find the nearest groups in all parts, sorted by distance and then by index.
+
+        Parameters
+        ----------
+        X : groups
+            Queries.
+        n_neighbors : int, default=None
+            Overrides the parameter `n_neighbors`.
+        return_distance : bool, default=True
+            Whether to also return distances.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Only if `return_distance`.
+        indices : ndarray of shape (n_queries, n_neighbors)
+        """
+        check_is_fitted(self, "sizes_")
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_positive_integer(k, "n_neighbors")
+        if k > self.n_samples_fit_:
+            raise ValueError(f"n_neighbors={k} is more than the {self.n_samples_fit_} indexed groups: choose fewer.")
+        queries = self._cluster.send(self.similarity_.validate(X))
+        starts = np.cumsum(self.sizes_) - self.sizes_
+        found = [
+            self._cluster.submit(_nearest, index, queries, int(start), k)
+            for index, start in zip(self._indexes, starts, strict=True)
+        ]
+        indices, distances = self._cluster.merged(found, _Nearest(k))
+        return (distances, indices) if return_distance else indices
+
+
+class _Cluster:
+    """What is asked of Dask: to send an object to every worker, to run tasks, and to merge their results in a tree."""
+
+    def __init__(self, client: Any):
+        try:
+            import distributed
+        except ImportError as error:
+            raise ImportError('PartitionedNeighbors needs Dask: pip install "sklearn-mcsg[dask]".') from error
+        try:
+            self.client = distributed.get_client() if client is None else client
+        except ValueError as error:
+            raise ValueError("There is no Dask client: create a distributed.Client, or pass one as client.") from error
+
+    def send(self, value: Any) -> Any:
+        """An object that each worker receives once. As the result of a task, it is made again if a worker is lost."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2**50}):
+            return self.submit(_Constant(value))
+
+    def submit(self, function: Callable, *args: Any) -> Any:
+        return self.client.submit(function, *args, pure=False)
+
+    def results(self, futures: list[Any]) -> list[Any]:
+        return self.client.gather(futures)
+
+    def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
+        """The merged results of tasks; those that are ready together are merged where most of them lie."""
+        while len(futures) > 1:
+            batches = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
+            futures = [self.submit(merge, *batch) if len(batch) > 1 else batch[0] for batch in batches]
+        return futures[0].result()
+
+
+class _Constant:
+    """A task that returns an object, which Dask therefore does not take apart."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+class _Nearest:
+    """Merge the nearest groups of consecutive parts."""
+
+    def __init__(self, k: int):
+        self.k = k
+
+    def __call__(self, *parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        return nearest_of(list(parts), self.k)
+
+
+def _itself(part: GroupsLike) -> GroupsLike:
+    return part
+
+
+def _apply(function: Callable[[GroupsLike], Any], load: Callable[[Any], GroupsLike], part: Any) -> Any:
+    try:
+        return function(load(part))
+    except Exception as error:
+        error.add_note(f"This happened in the part {_name(part)}.")
+        raise
+
+
+def _name(part: Any) -> str:
+    name = repr(part)
+    return name if len(name) < 200 else f"{name[:200]}..."
+
+
+def _index(
+    load: Callable[[Any], GroupsLike], part: Any, similarity: Any, algorithm: str, n_candidates: int | None
+) -> Search:
+    def index(groups: GroupsLike) -> Search:
+        keep = getattr(similarity, "as_similarity", None) or similarity.with_groups
+        fitted = keep(groups)
+        return Search(fitted, learn_candidates(fitted, algorithm, 0), n_candidates)
+
+    return _apply(index, load, part)
+
+
+def _size(index: Search) -> int:
+    return index.similarity.n_groups_
+
+
+def _nearest(index: Search, queries: Any, start: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    indices, distances = index.nearest(queries, min(k, _size(index)))
+    return start + indices, distances

@@ -1,0 +1,8 @@
+"""Segmentation: a sequence is cut where two models are better than one.
+
+In comes one sequence of vectors or groups; out go boundaries and the models of the segments.
+"""
+
+from sklearn_mcsg.segmentation._segmenter import ModelComparisonSegmenter
+
+__all__ = ["ModelComparisonSegmenter"]

@@ -1,0 +1,397 @@
+"""Segments of a sequence: cut it where two models are better than one."""
+
+from __future__ import annotations
+
+from math import isqrt
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg.clustering.merging import prepare_clusters
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.engine.comparison import Comparison
+from sklearn_mcsg.engine.cosine import unit_length
+from sklearn_mcsg.explanation import Explanation, explain_boundary
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
+from sklearn_mcsg.segmentation._sequence import (
+    Costs,
+    SquaredError,
+    Unpenalized,
+    best_partition,
+    best_partitions,
+    choose_costs,
+    first_gain,
+    position_penalty,
+)
+from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+
+__all__ = ["ModelComparisonSegmenter"]
+
+_ERROR = "squared_error"
+_CURVES = 6  # features that a plot shows
+_MAX_FULL_FEATURES = 64  # the time for one segment grows with the cube
+_CONSTRAINTS = ModelComparisonSimilarity._parameter_constraints
+
+
+class ModelComparisonSegmenter(GroupsEstimator):
+    """Cut a sequence into segments, where two models are better than one.
+
+    The criterion of a partition is the sum over its segments of the information criterion of their models, plus a
+    penalty for the position of each boundary. The partition is the best of all, found by dynamic programming.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf", "squared_error"} or Likelihood, default="diag"
+        The model of a segment, as in `ModelComparisonSimilarity`. With ``"squared_error"`` segments differ in their
+        means only; their number is then found by shuffling unless it is given. If samples are groups of several
+        vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
+        The information criterion, as in `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` only. The squared
+        error has no criterion.
+    n_segments : int, "shuffle" or None, default=None
+        Number of segments:
+
+        - an int: the best partition into so many.
+        - ``"shuffle"``: cut as long as a further segment gains more than the first cut does, on average, if the rows
+          are in random order.
+        - ``None``: the number whose best partition has the least criterion; for the squared error, ``"shuffle"``.
+    min_size : int, default=2
+        Smallest number of rows in a segment.
+    max_segments : int, default=50
+        Largest number of segments, unless `n_segments` is a number.
+    block_size : int, default=1
+        Number of consecutive rows that shuffling keeps together. Choose it so that rows further apart than this are
+        nearly uncorrelated within a segment.
+    n_shuffles : int, default=50
+        Number of random orders.
+    penalty_scale : float, default=1.0
+        Factor on the penalties of segments and boundaries; larger values give fewer segments.
+    prior_strength : float, default=1.0
+        Number of pseudo-vectors, with the mean and variance of the whole sequence, in the model of every segment. They
+        keep models of few rows from overfitting, which AIC and BIC do not detect: with 0, nearly every short segment
+        pays. The squared error has none.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    random_state : int, RandomState instance or None, default=None
+        Determines the random orders. Pass an int for reproducible results.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    boundaries_ : ndarray of shape (`n_segments_` - 1,)
+        Rows at which a new segment begins, without row 0.
+    labels_ : ndarray of shape (n_samples,)
+        The segment of each row, from 0 on.
+    n_segments_ : int
+        Number of segments.
+    segments_ : Statistics
+        Statistics of the segments: weights `n`, means `mean` and the scatter of the likelihood, one row per segment.
+    evidence_ : dict of int to float
+        Criterion of the best partition, for each number of segments for which it was computed; lower is better. These
+        are 1 and the number found, if the criterion chose it, and otherwise all up to `n_segments` or `max_segments`.
+    shuffled_gain_ : float or None
+        How much the first cut gains, on average, in random order; None if nothing was shuffled.
+    embedding_ : GroupEmbedding or None
+        The fitted embedding, if samples are groups of several vectors.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+
+    See Also
+    --------
+    ModelComparisonClustering : Clusters of groups in any order.
+    GroupEmbedding : Groups as points, which can be cut by their squared error.
+
+    Notes
+    -----
+    The penalty for a boundary is ``2 log(n_samples)``, which it takes to name its position. Without it, criteria cut
+    white noise, because at the best of many positions two models are better than one by chance.
+
+    Shuffling compares with an average, so every other sequence without any change is cut at least once.
+
+    Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
+    from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
+    square root of the number of rows.
+
+    A number chosen by AIC, BIC or Bayes takes time linear in the number of rows if the segments' lengths are bounded,
+    because starts that cannot be best any more are pruned; the result is exact. All else takes time quadratic in the
+    number of rows. Memory is linear in it. Beyond a few thousand rows the likelihoods above are computed in compiled
+    code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonSegmenter
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (30, 3)), rng.normal(2, 1, (20, 3)), rng.normal(2, 4, (40, 3))])
+    >>> segmenter = ModelComparisonSegmenter().fit(X)
+    >>> segmenter.boundaries_
+    array([30, 50])
+    >>> segmenter.segments_.mean.round(1)[:, 0]
+    array([-0.1,  1.6,  2. ])
+    >>> ModelComparisonSegmenter(n_segments=3).fit_predict(X)[[0, 30, 50]]
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "likelihood": [StrOptions({*LIKELIHOODS, _ERROR}), Likelihood],
+        "criterion": _CONSTRAINTS["criterion"],
+        "n_segments": [Interval(Integral, 1, None, closed="left"), StrOptions({"shuffle"}), None],
+        "min_size": [Interval(Integral, 1, None, closed="left")],
+        "max_segments": [Interval(Integral, 1, None, closed="left")],
+        "block_size": [Interval(Integral, 1, None, closed="left")],
+        "n_shuffles": [Interval(Integral, 1, None, closed="left")],
+        **{name: _CONSTRAINTS[name] for name in ("penalty_scale", "prior_strength", "reg_covar")},
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "diag",
+        criterion: str | Criterion = "bic",
+        *,
+        n_segments: int | str | None = None,
+        min_size: int = 2,
+        max_segments: int = 50,
+        block_size: int = 1,
+        n_shuffles: int = 50,
+        penalty_scale: float = 1.0,
+        prior_strength: float = 1.0,
+        reg_covar: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.n_segments = n_segments
+        self.min_size = min_size
+        self.max_segments = max_segments
+        self.block_size = block_size
+        self.n_shuffles = n_shuffles
+        self.penalty_scale = penalty_scale
+        self.prior_strength = prior_strength
+        self.reg_covar = reg_covar
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Find the segments of a sequence.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or groups
+            The rows of the sequence in their order, or groups of vectors in order, such as the sentences of a text.
+            Groups of one vector each are rows, with their weights.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ModelComparisonSegmenter
+        """
+        self._validate_params()
+        groups = self._check_groups(X)
+        self._check_length(len(groups))
+        ragged = bool((groups.sizes != 1).any())
+        comparison = self._new_comparison(ragged)
+        self._check_width(comparison, groups.n_features)
+        embedding, sequence = self._embedded(groups) if ragged else (None, groups)
+        rows = comparison.statistics(sequence)
+        comparison = self._completed(comparison, sequence)
+        costs = choose_costs(comparison, rows)
+        boundaries, evidence, gain = self._find(costs)
+        sizes = np.diff([0, *boundaries, len(groups)])
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        segments = comparison.statistics(sequence.united(labels, len(sizes)))
+
+        self._keep_features(X, groups)
+        self.boundaries_, self.labels_, self.n_segments_ = boundaries, labels, len(sizes)
+        self.segments_, self.evidence_, self.shuffled_gain_ = segments, evidence, gain
+        self.embedding_ = embedding
+        self._sequence, self._comparison = sequence, comparison
+        return self
+
+    def fit_predict(self, X: GroupsLike, y: object = None) -> np.ndarray:
+        """Find the segments of a sequence and return the segment of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or groups
+            The rows of the sequence in their order, or groups of vectors in order.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The segment of each row, from 0 on.
+        """
+        return self.fit(X).labels_
+
+    def explain(self, boundary: int) -> Explanation:
+        """Explain a boundary by the rows on both sides.
+
+        Parameters
+        ----------
+        boundary : int
+            Index into `boundaries_`.
+
+        Returns
+        -------
+        explanation : Explanation
+            The similarity of the segments before and after the boundary: how much the criterion falls if they become
+            one segment, so it is negative where the boundary pays. The contribution of a row is negative if its own
+            segment's model fits it better than the model of both. Rows are labelled by their position.
+        """
+        check_is_fitted(self, "boundaries_")
+        if not isinstance(boundary, Integral) or not 0 <= boundary < len(self.boundaries_):
+            raise ValueError(
+                f"boundary must be an index into boundaries_, which has {len(self.boundaries_)}, got {boundary!r}."
+            )
+        begin, middle, end = [0, *self.boundaries_, len(self.labels_)][boundary : boundary + 3]
+        both = self._sequence[begin:end]
+        two = both.united(np.repeat([0, 1], [middle - begin, end - middle]), 2)
+        labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=[f"row {i}" for i in range(begin, end)])
+        parts = prepare_clusters(self._comparison, self._comparison.statistics(two)).information
+        one = self._comparison.statistics(both.united(np.zeros(len(both), dtype=int), 1))
+        (union,) = prepare_clusters(self._comparison, one).information
+        position = position_penalty(self._comparison, len(self.labels_))
+        return explain_boundary(self._comparison, labelled, float(parts.sum() - union), position)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the sequence with its boundaries and the means of its segments.
+
+        A sequence of more than 6 features is drawn along its 6 leading principal components.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; ``None`` makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
+        check_is_fitted(self, "boundaries_")
+        curves, means, names = self._curves()
+        ax = _new_axes(len(names)) if ax is None else ax
+        edges = np.array([0, *self.boundaries_, len(self.labels_)])
+        for begin, end in zip(edges[1:-1:2], edges[2::2], strict=False):
+            ax.axvspan(begin - 0.5, end - 0.5, color="0.93", linewidth=0)
+        for place, (curve, mean) in enumerate(zip(curves.T, means.T, strict=True)):
+            ax.plot(curve - place, color="0.6", linewidth=0.8)
+            ax.hlines(mean - place, edges[:-1] - 0.5, edges[1:] - 0.5, color="C0", linewidth=2)
+        for boundary in self.boundaries_:
+            ax.axvline(boundary - 0.5, color="C1", linewidth=1)
+        ax.set_yticks(-np.arange(len(names)), names, parse_math=False)
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.set_xlim(-0.5, len(curves) - 0.5)
+        ax.set_xlabel("row")
+        ax.set_title(f"{self.n_segments_} segments", fontsize="medium", loc="left")
+        return ax
+
+    def _curves(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Features or components of each row and their means in each segment, in units of six deviations; names."""
+        rows = self._sequence.rows() - self._sequence.rows().mean(axis=0)
+        if rows.shape[1] > _CURVES:
+            rows = rows @ np.linalg.svd(rows, full_matrices=False)[2][:_CURVES].T
+            names = [f"component {i}" for i in range(rows.shape[1])]
+        else:
+            names = [str(name) for name in getattr(self, "feature_names_in_", range(rows.shape[1]))]
+        scale = rows.std(axis=0)
+        rows = rows / (6 * np.where(scale > 0, scale, 1))
+        sums = np.add.reduceat(rows, [0, *self.boundaries_])
+        return rows, sums / np.bincount(self.labels_)[:, None], names
+
+    def _check_length(self, n: int) -> None:
+        """Raise unless there are enough rows."""
+        if n < 2 * self.min_size:
+            raise ValueError(
+                f"The sequence is too short: n_samples = {n}, but two segments of at least min_size={self.min_size} "
+                f"rows need {2 * self.min_size}. A list of arrays is one sequence of groups; fit sequences one by one."
+            )
+        if isinstance(self.n_segments, Integral) and self.n_segments * self.min_size > n:
+            raise ValueError(
+                f"n_segments={self.n_segments} segments of at least min_size={self.min_size} rows need "
+                f"{self.n_segments * self.min_size} rows, but the sequence has {n}."
+            )
+
+    @staticmethod
+    def _check_width(comparison: Comparison, n_features: int) -> None:
+        """Raise if there are too many features for covariance matrices of all segments."""
+        if isinstance(comparison.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
+            raise ValueError(
+                f"likelihood='full' cuts sequences of at most {_MAX_FULL_FEATURES} features, got {n_features}: reduce "
+                f"them, for example by PCA, or choose likelihood='diag'."
+            )
+
+    def _new_comparison(self, ragged: bool) -> Comparison:
+        """The model of a segment, before anything is learnt."""
+        if ragged or self.likelihood == _ERROR:
+            return Comparison(SquaredError(), Unpenalized(), self.reg_covar, 0.0)
+        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
+        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        comparison.check(self.prior_strength)
+        return comparison
+
+    def _embedded(self, groups: Groups) -> tuple[GroupEmbedding, Groups]:
+        """Groups as points at unit length."""
+        likelihood = "diag" if self.likelihood == _ERROR else self.likelihood
+        embedding = GroupEmbedding(likelihood, prior_strength=self.prior_strength, reg_covar=self.reg_covar)
+        points = unit_length(np.asarray(embedding.fit_transform(groups)))
+        return embedding, Groups(points, np.arange(len(points) + 1))
+
+    def _completed(self, comparison: Comparison, sequence: Groups) -> Comparison:
+        """The comparison with a prior and pseudo-vectors learnt from blocks of rows."""
+        if isinstance(comparison.likelihood, SquaredError):
+            return comparison
+        n = len(sequence)
+        blocks = np.arange(n) // max(self.min_size, isqrt(n))
+        return comparison.completed(
+            comparison.statistics(sequence.united(blocks, int(blocks[-1]) + 1)), self.prior_strength
+        )
+
+    def _find(self, costs: Costs) -> tuple[np.ndarray, dict[int, float], float | None]:
+        """Boundaries, the criterion by number of segments, and the gain of the first cut in random order."""
+        most = min(self.max_segments, len(costs.rows) // self.min_size)
+        shuffle = self.n_segments == "shuffle" or (
+            self.n_segments is None and isinstance(costs.likelihood, SquaredError)
+        )
+        if self.n_segments is None and not shuffle:
+            boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
+            if len(boundaries) < most:
+                whole = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1]
+                return boundaries, {1: float(whole) - costs.position, len(boundaries) + 1: criterion}, None
+        number = int(self.n_segments) if isinstance(self.n_segments, Integral) else most
+        partitions, criteria = best_partitions(costs, self.min_size, number, self.verbose)
+        evidence = dict(enumerate(criteria.tolist(), start=1))
+        gain = None
+        if shuffle:
+            random_state = check_random_state(self.random_state)
+            gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
+            number = 1 + int(np.argmax([*(-np.diff(criteria) <= gain), True]))
+        elif self.n_segments is None:
+            number = 1 + int(np.argmin(criteria))
+        return partitions[number - 1], evidence, gain
+
+
+def _new_axes(n_curves: int) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        message = 'ModelComparisonSegmenter.plot needs matplotlib: pip install "sklearn-mcsg[plot]".'
+        raise ImportError(message) from error
+    return plt.subplots(figsize=(8, 1.2 + 0.6 * n_curves), layout="constrained")[1]

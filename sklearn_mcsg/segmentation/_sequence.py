@@ -1,0 +1,294 @@
+"""The best partitions of a sequence into segments, by dynamic programming over the criteria of segments.
+
+    rows --statistics--> Statistics, one group per row --Costs--> criterion of each segment --> best partitions
+
+The criterion of a partition is the sum over its segments, so the best one that ends with a row follows from the best
+ones that end before it. If the penalty never falls when rows are added, most starts can be pruned, as in PELT
+(Killick, Fearnhead and Eckley 2012).
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg.clustering.merging import pseudo_likelihood
+from sklearn_mcsg.criteria import CRITERIA, Criterion
+from sklearn_mcsg.engine.comparison import Comparison, raise_not_finite
+from sklearn_mcsg.engine.dispatch import prefers_compiled
+from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods import Fit, SphericalGaussian, Statistics
+from sklearn_mcsg.likelihoods.base import Segments, pooled_nbytes, segment_kernels
+from sklearn_mcsg.likelihoods.spherical import SphericalScatter
+
+_KERNELS = "sklearn_mcsg.likelihoods.segment_kernels"
+_SEGMENTS = 2**19  # segments at a time, unless one row has more
+_ROUNDING = 1e-10  # relative to the criterion: a start is kept if it loses by less
+_NO_PARTITION = 1e300  # criterion where there is no partition
+_INFINITE = 1e200
+
+
+class SquaredError(SphericalGaussian):
+    """Normal distribution of unit variance: twice its negative log-likelihood is the squared error, but for a constant.
+
+    Segments then differ in their means only.
+    """
+
+    def log_likelihood(self, statistics: Any) -> np.ndarray:
+        return -0.5 * statistics.scatter
+
+    def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
+        return -0.5 * np.square(vectors - statistics.mean[:, None]).sum(axis=2)
+
+
+class Unpenalized(Criterion):
+    """Twice the negative log-likelihood, which is comparable between partitions into the same number of segments."""
+
+    def penalty(self, fit: Fit) -> float:
+        return 0.0
+
+
+class Costs(ABC):
+    """Criteria of the segments of a sequence.
+
+    Each segment contains the pseudo-vectors of the comparison once, and their own likelihood is subtracted, as in the
+    clusters of `ModelComparisonClustering`. Each segment but one pays for the position of its boundary.
+    """
+
+    def __init__(self, comparison: Comparison, rows: Statistics):
+        self.comparison, self.rows = comparison, rows
+        self.likelihood = comparison.likelihood
+        self.pseudo_likelihood = pseudo_likelihood(comparison)
+        self.position = position_penalty(comparison, len(rows))
+
+    @abstractmethod
+    def block(self, first: int, begin: int, end: int) -> np.ndarray:
+        """Criteria of the segments that end with the rows from `begin` to `end` - 1 and begin at `first` or later.
+
+        There is one matrix row per end and one column per start. Entries of segments that would end before they begin
+        have no meaning. Blocks must be asked for in order and without gaps.
+        """
+
+    @abstractmethod
+    def beginnings(self, orders: np.ndarray) -> np.ndarray:
+        """Criteria of the first 1, 2, ... rows in each of several orders; one row per order."""
+
+    @abstractmethod
+    def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
+        """Set the column `end` of the best criteria, by number of segments, and of the starts of the last segments."""
+
+    def still_possible(self, best: np.ndarray, first: int, end: int) -> int:
+        """The first row from `first` on at which the last segment may begin if it ends after row `end`."""
+        return first
+
+    @np.errstate(all="ignore")
+    def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
+        criteria = self.comparison.criterion(Fit(self.likelihood, statistics), self.comparison.penalty_scale)
+        return criteria + (self.pseudo_likelihood + self.position)
+
+
+class PooledCosts(Costs):
+    """Criteria from pooled statistics, row after row: for any likelihood that pools without its vectors."""
+
+    growing: Statistics | None = None  # the segments that end with the last row of the last block
+
+    @np.errstate(all="ignore")
+    def block(self, first: int, begin: int, end: int) -> np.ndarray:
+        costs = np.full((end - begin, end), np.nan)
+        if begin == 0:
+            self.growing = None
+        for row in range(begin, end):
+            one = self.rows[row : row + 1]
+            segments = self.comparison.with_pseudo(one)
+            if self.growing is not None:
+                grown = self.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
+                segments = type(grown).concatenate([grown, segments])
+            costs[row - begin, : row + 1] = self._criteria(segments)
+            self.growing = segments
+        return costs[:, first:]
+
+    @np.errstate(all="ignore")
+    def beginnings(self, orders: np.ndarray) -> np.ndarray:
+        segments = self.comparison.with_pseudo(self.rows[orders[:, 0]])
+        costs = [self._criteria(segments)]
+        for rows in orders.T[1:]:
+            segments = self.likelihood.pool(segments, self.rows[rows])
+            costs.append(self._criteria(segments))
+        return np.stack(costs, axis=1)
+
+    def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
+        last = end - min_size + 1
+        totals = best[:-1, :last] + costs[:last]
+        starts[1:, end] = totals.argmin(axis=1)
+        best[1:, end] = np.minimum(totals.min(axis=1), _NO_PARTITION)
+
+
+class CompiledCosts(Costs):
+    """Criteria from the likelihood's `Segments`."""
+
+    def __init__(self, comparison: Comparison, rows: Statistics):
+        super().__init__(comparison, rows)
+        self.empty = comparison.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
+        self.start = self.empty if comparison.pseudo is None else comparison.pseudo
+
+    def block(self, first: int, begin: int, end: int) -> np.ndarray:
+        return np.ascontiguousarray(self._criteria(self._segments(self.rows, self.start, first, begin, end)).T)
+
+    def beginnings(self, orders: np.ndarray) -> np.ndarray:
+        n = len(self.rows)
+        backwards = (self.rows[order[::-1]] for order in orders)
+        return np.stack([self._criteria(self._segments(rows, self.start, 0, n - 1, n))[::-1, 0] for rows in backwards])
+
+    def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
+        segment_kernels().cheapest_starts(best, costs, end, min_size, starts)
+
+    @np.errstate(all="ignore")
+    def still_possible(self, best: np.ndarray, first: int, end: int) -> int:
+        """Prune starts that a start at `end` beats, whatever comes after.
+
+        Let A be the rows from t to `end`, B rows after them, and P the pseudo-vectors. Beginning at t instead of at
+        `end` gains at most
+
+            IC(A) + IC(B) - IC(AB) = 2 (L(ABP) - L(BP) + L(P) - L(AP)) + 2 (penalty(A) + penalty(B) - penalty(AB)).
+
+        L(ABP) - L(BP) is at most L(A), the maximum of the likelihood of A alone, and penalty(B) is at most penalty(AB).
+        Hence t is beaten if best(t) + IC(A) minus this bound, which is best(t) - 2 L(A), is at least best(`end`). The
+        same holds for the evidence, because that of A given B is at most the likelihood's maximum without noise.
+        """
+        if not self.comparison.criterion.grows or best[end] >= _INFINITE:
+            return first
+        noiseless: Any = {"reg_covar": 0.0} if self.comparison.criterion.uses_prior else {}
+        segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
+        alone = -2 * self.likelihood.log_likelihood(segments)[:, 0]
+        beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
+        return end if beaten.all() else first + int(np.argmin(beaten))
+
+    def _segments(self, rows: Statistics, start: Statistics, first: int, begin: int, end: int) -> Segments:
+        segments: Any = self.likelihood.segments
+        return segments(self.likelihood, rows, start, first, begin, end)
+
+
+def position_penalty(comparison: Comparison, n: int) -> float:
+    """Penalty for one boundary at an unknown position among n rows, beside that for the parameters of the segments.
+
+    To name the position takes log n nats, in a code as in a uniform prior (Davis, Lee and Rodriguez-Yam 2006).
+    """
+    return 2 * comparison.penalty_scale * float(np.log(n))
+
+
+def choose_costs(comparison: Comparison, rows: Statistics) -> Costs:
+    """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
+    _check_vectors(comparison, rows)
+    segments: Any = comparison.likelihood.segments
+    usable = segments is not None and segments.is_usable_for(comparison.likelihood, rows)
+    pools = not getattr(rows, "factors", ())
+    work = len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
+    if usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools):
+        return CompiledCosts(comparison, rows)
+    return PooledCosts(comparison, rows)
+
+
+def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.ndarray, float]:
+    """The boundaries of the partition with the least criterion, and that criterion."""
+    n = len(costs.rows)
+    best, starts = np.full(n + 1, _NO_PARTITION), np.zeros(n + 1, dtype=np.intp)
+    best[0] = -costs.position
+    first = begin = 0
+    with progress(verbose, n, "segmenting", " rows") as advance:
+        while begin < n:
+            end = _block_end(first, begin, n)
+            block = costs.block(first, begin, end)
+            for stop in range(max(begin + 1, first + min_size), end + 1):
+                last = stop - min_size + 1
+                totals = best[first:last] + block[stop - begin - 1, : last - first]
+                i = int(np.argmin(totals))
+                best[stop], starts[stop] = totals[i], first + i
+                _check_finite(costs.comparison, best[stop], stop)
+            if end + 1 - min_size > first:
+                first = costs.still_possible(best, first, end + 1 - min_size)
+            advance(end - begin)
+            begin = end
+    return _boundaries(starts[None], 0, n), float(best[n])
+
+
+def best_partitions(
+    costs: Costs, min_size: int, n_segments: int, verbose: int = 0
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The boundaries of the best partitions into 1, 2, ... segments, and their criteria."""
+    n = len(costs.rows)
+    best = np.full((n_segments + 1, n + 1), _NO_PARTITION)
+    starts = np.zeros((n_segments + 1, n + 1), dtype=np.int32)
+    best[0, 0] = -costs.position
+    begin = 0
+    with progress(verbose, n, "segmenting", " rows") as advance:
+        while begin < n:
+            end = _block_end(0, begin, n)
+            block = costs.block(0, begin, end)
+            for stop in range(max(begin + 1, min_size), end + 1):
+                row = block[stop - begin - 1]
+                _check_finite(costs.comparison, float(row[: stop - min_size + 1].min()), stop)
+                costs.extend(best, starts, row, stop, min_size)
+            advance(end - begin)
+            begin = end
+    return [_boundaries(starts[1 : k + 1], k - 1, n) for k in range(1, n_segments + 1)], best[1:, n]
+
+
+def first_gain(
+    costs: Costs, min_size: int, block_size: int, n_shuffles: int, random_state: np.random.RandomState
+) -> float:
+    """How much the best cut into two segments gains on average if the blocks of rows are in random order."""
+    n = len(costs.rows)
+    blocks = [np.arange(begin, min(begin + block_size, n)) for begin in range(0, n, block_size)]
+    shuffled = ([blocks[i] for i in random_state.permutation(len(blocks))] for _ in range(n_shuffles))
+    orders = np.stack([np.concatenate(order) for order in shuffled])
+    before, after = costs.beginnings(orders), costs.beginnings(orders[:, ::-1])[:, ::-1]
+    cut = before[:, min_size - 1 : n - min_size] + after[:, min_size : n - min_size + 1]
+    return float((before[:, -1] - cut.min(axis=1)).mean())
+
+
+def _block_end(first: int, begin: int, n: int) -> int:
+    """The end of a block of rows, so that a bounded number of segments ends in it."""
+    return min(n, begin + int(np.clip(_SEGMENTS // (begin - first + 1), 16, 256)))
+
+
+def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
+    """Rows at which segments begin, without row 0, from the starts of the last segments.
+
+    With several rows of starts, one per number of segments, the previous segments are those of the row before.
+    """
+    found = []
+    while starts[k, end] > 0:
+        end = int(starts[k, end])
+        found.append(end)
+        k = max(k - 1, 0)
+    return np.array(found[::-1], dtype=np.intp)
+
+
+def _check_vectors(comparison: Comparison, rows: Statistics) -> None:
+    """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
+    if not getattr(rows, "parts", ()):
+        return
+    kinds = {name: kind() for name, kind in CRITERIA.items()}
+    names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]
+    raise ValueError(
+        f"{type(comparison.criterion).__name__} of {type(comparison.likelihood).__name__} needs all vectors of every "
+        f"segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
+    )
+
+
+def _check_finite(comparison: Comparison, value: float, end: int) -> None:
+    """Raise if a criterion is not finite."""
+    if abs(value) < _INFINITE:
+        return
+    if comparison.reg_covar == 0 and comparison.pseudo is None and not value > 0:
+        raise ValueError(
+            f"A segment that ends before row {end} has an infinite likelihood under "
+            f"{type(comparison.likelihood).__name__}: it does not vary in some direction. Set reg_covar > 0, "
+            f"prior_strength > 0, or a larger min_size."
+        )
+    raise_not_finite(f"The criterion of a segment that ends before row {end}")

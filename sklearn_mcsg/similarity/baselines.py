@@ -1,0 +1,302 @@
+"""Baselines of the paper: the cosine of mean vectors, and optimal transport.
+
+They take the same groups as `ModelComparisonSimilarity` and have the same methods, so that one can replace the other in
+a pipeline. All of them use the weights of the groups, for example those of `EmbeddingVectorizer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import NotFittedError
+
+from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg.engine.comparison import in_precision, raise_not_finite
+from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg.engine.parallel import progress, run
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.similarity.base import GroupSimilarity
+
+__all__ = ["SIF", "MeanVector", "WordMoversDistance"]
+
+
+class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
+    """Cosine of the groups' mean vectors (MWV).
+
+    Parameters
+    ----------
+    output : {"similarity", "distance"}, default="similarity"
+        The cosine, or one minus the cosine.
+
+    Attributes
+    ----------
+    n_groups_ : int
+        Number of fitted groups.
+    n_features_in_ : int
+        Width of the vectors.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import MeanVector
+    >>> MeanVector().pairwise([[[1.0, 0.0], [1.0, 2.0]], [[0.0, 1.0]]]).round(3)
+    array([[1.   , 0.707],
+           [0.707, 1.   ]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {"output": [StrOptions({"similarity", "distance"})]}
+
+    def __init__(self, output: str = "similarity"):
+        self.output = output
+
+    def embed(self, X: GroupsLike) -> np.ndarray:
+        """Embed each group as one vector.
+
+        Parameters
+        ----------
+        X : groups
+            Groups to embed.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_groups, n_features)
+        """
+        learnt = self._learnt_for(self.output)
+        return self._prepare_groups(learnt, self.validate(X), self.output)
+
+    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
+        """Mean vector of each group."""
+        return _means(groups, groups.totals)
+
+    def compare(
+        self,
+        learnt: np.ndarray | None,
+        left: np.ndarray,
+        right: np.ndarray,
+        output: str,
+        dtype: np.dtype,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Cosines of all pairs."""
+        one = unit_length(left)
+        return compare_units(one, one if right is left else unit_length(right), output)
+
+    def compare_rows(
+        self, learnt: np.ndarray | None, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
+    ) -> np.ndarray:
+        """Cosines of pairs of the same row."""
+        return compare_unit_rows(unit_length(left), unit_length(right), output)
+
+
+class SIF(MeanVector):
+    """Cosine of weighted means, without the directions common to a corpus.
+
+    Smooth inverse frequency [1]_: the weights are those of the groups, ``a / (a + p)`` with
+    ``EmbeddingVectorizer(weighting="sif")``; a group's embedding is the mean of its weighted vectors.
+
+    Parameters
+    ----------
+    n_components : int, default=0
+        Number of principal directions of the fitted embeddings, which are not centred, to remove from all embeddings.
+        1 gives SIF+PCA. With 1 or more, call `fit` before comparing groups.
+    output : {"similarity", "distance"}, default="similarity"
+        The cosine, or one minus the cosine.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The directions removed.
+    n_groups_ : int
+        Number of fitted groups.
+    n_features_in_ : int
+        Width of the vectors.
+
+    References
+    ----------
+    .. [1] S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence embeddings", ICLR 2017.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import SIF
+    >>> X = [[[3.0, 0.1]], [[3.0, -0.2]], [[4.0, 0.3]]]
+    >>> SIF(n_components=1).fit_transform(X).round(1)
+    array([[ 1., -1.,  1.],
+           [-1.,  1., -1.],
+           [ 1., -1.,  1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_components": [Interval(Integral, 0, None, closed="left")],
+        **MeanVector._parameter_constraints,
+    }
+
+    def __init__(self, n_components: int = 0, output: str = "similarity"):
+        super().__init__(output)
+        self.n_components = n_components
+
+    def start(self, output: str | None = None) -> np.ndarray | None:
+        """No directions before `fit`; raise NotFittedError if some must be removed."""
+        if output is not None and self.n_components:
+            raise NotFittedError(f"SIF with n_components={self.n_components} is not fitted yet: call fit first.")
+        return None
+
+    def learn(self, summaries: np.ndarray) -> np.ndarray:
+        """Principal directions of the embeddings."""
+        if self.n_components > min(summaries.shape):
+            raise ValueError(
+                f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
+                f"features."
+            )
+        if not self.n_components:
+            return np.empty((0, summaries.shape[1]))
+        embedding = summaries.astype(np.float64, copy=False) / _scale_of(summaries)
+        _, vectors = np.linalg.eigh(embedding.T @ embedding)
+        return vectors[:, ::-1][:, : self.n_components].T
+
+    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
+        """Sum of each group's weighted vectors, divided by their number."""
+        return _means(groups, groups.sizes)
+
+    def prepare(self, learnt: np.ndarray | None, summaries: np.ndarray, output: str) -> np.ndarray:
+        """Embeddings without the principal directions."""
+        if learnt is not None and len(learnt) != self.n_components:
+            raise ValueError("n_components has changed since fit: call fit again.")
+        if learnt is None or not self.n_components:
+            return summaries
+        scale = _scale_of(summaries)
+        scaled = summaries / scale
+        return (scale * (scaled - scaled @ learnt.T @ learnt)).astype(summaries.dtype, copy=False)
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The directions removed."""
+        return self._fitted.learnt
+
+
+class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
+    """Smallest cost of moving one group's vectors to the other's: exact optimal transport.
+
+    The cost of a move is the Euclidean distance; the weights of each group are scaled to sum to 1 [1]_. Needs POT:
+    ``pip install "sklearn-mcsg[wmd]"``.
+
+    Parameters
+    ----------
+    output : {"distance", "similarity"}, default="distance"
+        The distance, or its negative.
+    n_jobs : int, default=None
+        Number of jobs that compute pairs in parallel, as in joblib.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_groups_ : int
+        Number of fitted groups.
+    n_features_in_ : int
+        Width of the vectors.
+
+    References
+    ----------
+    .. [1] M. Kusner, Y. Sun, N. Kolkin, K. Weinberger, "From word embeddings to document distances", ICML 2015.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import WordMoversDistance
+    >>> WordMoversDistance().paired([[[0.0], [2.0]]], [[[1.0], [4.0]]])
+    array([1.5])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "output": [StrOptions({"similarity", "distance"})],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(self, output: str = "distance", *, n_jobs: int | None = None, verbose: int = 0):
+        self.output = output
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def summarize(self, learnt: None, groups: Groups) -> Groups:
+        """The groups with weights that sum to 1."""
+        return groups.without_weightless().without_labels().with_unit_totals()
+
+    def compare(
+        self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Distances of all pairs."""
+        symmetric = right is left
+        pairs = ((i, slice(i + 1 if symmetric else 0, len(right))) for i in range(len(left)))
+        values = self._transport(left, right, pairs, len(left) * len(right) // (2 if symmetric else 1))
+        matrix = np.zeros((len(left), len(right)), dtype)
+        for row, columns, distances in values:
+            matrix[row, columns] = in_precision(distances, dtype)
+            if symmetric:
+                matrix[columns, row] = matrix[row, columns]
+        return -matrix if output == "similarity" else matrix
+
+    def compare_rows(self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
+        """Distances of pairs of the same row."""
+        values = np.empty(len(left), dtype)
+        pairs = ((i, slice(i, i + 1)) for i in range(len(left)))
+        for row, _, distances in self._transport(left, right, pairs, len(left)):
+            values[row] = in_precision(distances, dtype)[0]
+        return -values if output == "similarity" else values
+
+    def _transport(
+        self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Distances of left groups to some right groups, row by row."""
+        import_pot()
+        tasks = ((i, j, left[i : i + 1], right[j]) for i, j in pairs)
+        with progress(self.verbose, total) as advance:
+            for row, columns, distances in run(_distances, tasks, len(left), self.n_jobs):
+                advance(len(distances))
+                yield row, columns, distances
+
+
+def _distances(row: int, columns: slice, left: Groups, right: Groups) -> tuple[int, slice, np.ndarray]:
+    source, pairs = left.rows(), zip(right, right.split(right.weights), strict=True)
+    distances = np.array([_distance(source, left.weights, target.astype(np.float64), mass) for target, mass in pairs])
+    if not np.isfinite(distances).all():
+        raise_not_finite(f"The distance of group {row} and group {columns.start + int(np.argmax(distances))}")
+    return row, columns, distances
+
+
+def _distance(source: np.ndarray, mass: Any, target: np.ndarray, target_mass: np.ndarray) -> float:
+    """Cost of the cheapest moves. Costs are scaled first, because the solver's tolerance is absolute."""
+    scale = max(_scale_of(source), _scale_of(target))
+    cost = cdist(source / scale, target / scale)
+    cost_scale = _scale_of(cost)
+    moved = float(import_pot().emd2(mass, target_mass, cost / cost_scale, check_marginals=False))
+    return moved * cost_scale * scale
+
+
+def _means(groups: Groups, counts: np.ndarray) -> np.ndarray:
+    """Weighted sum of each group's vectors, divided by a count per group, by blocks."""
+    weighty = groups.without_weightless()
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.concatenate([weighty[block].sum(weighty[block].rows()) for block in weighty.blocks()])
+        means = (sums / counts[:, None]).astype(groups.output_dtype)
+    finite = np.isfinite(means).all(axis=1)
+    if not finite.all():
+        raise_not_finite(f"The mean of group {int(np.argmin(finite))}")
+    return means
+
+
+def _scale_of(values: np.ndarray) -> float:
+    """The power of two next to the largest value: dividing by it is exact, and squares do not overflow after it."""
+    _, exponent = np.frexp(np.abs(values).max(initial=0))
+    return float(np.ldexp(1.0, exponent - 1))
+
+
+def import_pot() -> Any:
+    """The package POT, or an error that says how to install it."""
+    try:
+        import ot
+    except ImportError as error:
+        raise ImportError('WordMoversDistance needs the package POT: pip install "sklearn-mcsg[wmd]".') from error
+    return ot
