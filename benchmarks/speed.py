@@ -96,7 +96,7 @@ def blocked_numpy(groups):
     vectors = groups.rows()
     n = groups.totals
     mean = groups.sum(vectors) / n[:, None]
-    scatter = groups.sum((vectors - groups.repeat(mean)) ** 2) + 1e-6 * n[:, None]
+    scatter = groups.sum((vectors - np.repeat(mean, groups.sizes, axis=0)) ** 2) + 1e-6 * n[:, None]
 
     def rows(i):
         total = n[i] + n[i:]

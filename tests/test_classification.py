@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_mcsg import Groups, ModelComparisonClassifier, ModelComparisonSimilarity
+from sklearn_mcsg.groups.blocks import rows_of
 
 
 class RaggedClassifier(ModelComparisonClassifier):
@@ -155,7 +156,7 @@ def test_integer_weights_are_repetition():
     X, y = some_classes(18)
     counts = np.random.default_rng(0).integers(1, 4, size=X.n_rows)
     weighted = Groups(X.vectors, X.offsets, weights=counts)
-    repeated = [np.repeat(x, counts[X.rows_of(i)], axis=0) for i, x in enumerate(X)]
+    repeated = [np.repeat(x, counts[rows_of(X, i)], axis=0) for i, x in enumerate(X)]
     same_model(*(ModelComparisonClassifier("full").fit(data, y) for data in (weighted, repeated)), X)
 
 

@@ -11,6 +11,8 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, validate_groups
+from sklearn_mcsg.groups.blocks import pieces
+from sklearn_mcsg.groups.regroup import balanced, packed, united, without_labels, without_weightless
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
@@ -295,7 +297,7 @@ def test_pieces_hold_every_vector_once(shared, n_rows):
     indices = rng.integers(0, 10, sum(sizes)) if shared else None
     groups = Groups(rng.normal(size=(10, 3)), np.cumsum([0, *sizes]), indices=indices, weights=rng.random(10))
     total = np.zeros((len(groups), 3))
-    for owners, piece in groups.pieces(n_rows):
+    for owners, piece in pieces(groups, n_rows):
         assert piece.n_rows <= n_rows
         total[owners] += piece.sum(piece.rows())
     np.testing.assert_allclose(total, groups.sum(groups.rows()), rtol=1e-13)
@@ -350,13 +352,13 @@ def test_labels_travel_through_everything_else(groups):
     assert labels_of(pickle.loads(pickle.dumps(groups[[2, 0]]))) == [LABELS[2], LABELS[0]]
     assert labels_of(Groups.concatenate([groups[1:], groups[:1]])) == [*LABELS[1:], LABELS[0]]
     assert labels_of(Groups.concatenate([groups[:1], labelled_table()])) == [LABELS[0], *LABELS]
-    assert labels_of(groups.with_unit_totals()) == LABELS
-    assert groups.without_labels().labels is None
-    assert labels_of(groups.united(np.array([1, 0, 1]), 2)) == [["d"], ["a", "b", "c", "e", "f"]]
+    assert labels_of(balanced(groups)) == LABELS
+    assert without_labels(groups).labels is None
+    assert labels_of(united(groups, np.array([1, 0, 1]), 2)) == [["d"], ["a", "b", "c", "e", "f"]]
     assert labels_of(groups.pooled(["b", "a", "b"])) == [["d"], ["a", "b", "c", "e", "f"]]
     assert labels_of(groups.pooled()) == [list("abcdef")]
-    pieces = [(owners, labels_of(piece)) for owners, piece in groups.pieces(2)]
-    assert pieces == [(slice(0, 1), [["a", "b"]]), (slice(0, 2), [["c"], ["d"]]), (slice(2, 3), [["e", "f"]])]
+    found = [(owners, labels_of(piece)) for owners, piece in pieces(groups, 2)]
+    assert found == [(slice(0, 1), [["a", "b"]]), (slice(0, 2), [["c"], ["d"]]), (slice(2, 3), [["e", "f"]])]
 
 
 def test_labels_beside_none():
@@ -364,7 +366,7 @@ def test_labels_beside_none():
     joined = Groups.concatenate([Groups.from_list(ARRAYS[:1], labels=LABELS[:1]), Groups.from_list(ARRAYS[1:])])
     assert labels_of(joined) == [["a", "b", "c"], [None], [None, None]]
     weighted = Groups(np.eye(3), [0, 2, 3], weights=[1, 0, 2], labels=["x", "y", "z"])
-    assert labels_of(weighted.without_weightless()) == [["x"], ["z"]]
+    assert labels_of(without_weightless(weighted)) == [["x"], ["z"]]
 
 
 def test_one_vector_with_two_labels():
@@ -387,7 +389,7 @@ def test_wrong_labels_get_a_sentence():
 
 def test_a_million_words_share_the_labels_of_their_table():
     table, names = np.eye(4), np.array(["a", "b", "c", "d"], dtype=object)
-    groups = Groups.from_table(table, np.array([0, 3, 5]), np.array([3, 0, 0, 1, 2]), None, names)
+    groups = packed(table, np.array([0, 3, 5]), np.array([3, 0, 0, 1, 2]), None, names)
     assert labels_of(groups[[1, 0]]) == [["b", "c"], ["d", "a", "a"]]
     assert groups[1:]._names is names
 

@@ -9,6 +9,8 @@ from conftest import COMBINATIONS
 from numpy.testing import assert_allclose
 
 from sklearn_mcsg import LIKELIHOODS, EmbeddingVectorizer, GroupEmbedding, Groups, ModelComparisonSimilarity
+from sklearn_mcsg.groups.blocks import block_rows
+from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.text import tokens
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
@@ -30,7 +32,7 @@ def test_pieces_make_the_whole(likelihood, criterion, weighted):
     model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.5)
     whole = model.fit_transform(groups), model.score_samples(groups)
     with sklearn.config_context(working_memory=0.01):
-        assert 10 < groups.block_rows < 100
+        assert 10 < block_rows(groups) < 100
         pieces = model.fit_transform(groups), model.score_samples(groups)
     for a, b in zip(whole, pieces, strict=True):
         assert_allclose(b, a, rtol=1e-9, atol=1e-8)
@@ -49,11 +51,11 @@ def test_repeated_rows_of_a_table_are_counted(likelihood, criterion, weighted):
     model = ModelComparisonSimilarity(likelihood, criterion, prior_strength=0.5)
     expected = model.fit_transform(spread)
     with sklearn.config_context(working_memory=0.01):
-        condensed = groups.condensed()
-        assert condensed.sizes.tolist() == [2, 0, 30, 5, 30, 4]
-        assert_allclose(condensed.totals, groups.totals)
+        short = condensed(groups)
+        assert short.sizes.tolist() == [2, 0, 30, 5, 30, 4]
+        assert_allclose(short.totals, groups.totals)
         assert_allclose(model.fit_transform(groups), expected, rtol=1e-9, atol=1e-8)
-    assert groups.condensed() is groups, "small groups stay as they are"
+    assert condensed(groups) is groups, "small groups stay as they are"
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)

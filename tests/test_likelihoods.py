@@ -10,7 +10,6 @@ from scipy.special import gammaln
 from sklearn_mcsg import (
     LIKELIHOODS,
     DiagonalGaussian,
-    Fit,
     FullGaussian,
     Groups,
     ModelComparisonSimilarity,
@@ -20,6 +19,8 @@ from sklearn_mcsg import (
     VonMisesFisher,
 )
 from sklearn_mcsg.engine.dispatch import choose_fitter, engine_context
+from sklearn_mcsg.groups.blocks import rows_of
+from sklearn_mcsg.likelihoods import Fit
 
 EPS = np.finfo(float).eps
 CONJUGATE = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("log_evidence")]
@@ -41,7 +42,7 @@ def united(*collections):
     """The unions, row by row, by concatenating vectors."""
     arrays = [np.concatenate(rows) for rows in zip(*collections, strict=True)]
     weights = [
-        np.concatenate([g.weights[g.rows_of(i)] if g.weights is not None else np.ones(len(g[i])) for g in collections])
+        np.concatenate([g.weights[rows_of(g, i)] if g.weights is not None else np.ones(len(g[i])) for g in collections])
         for i in range(len(arrays))
     ]
     return Groups.from_list(arrays, weights=weights)
@@ -131,7 +132,7 @@ def test_integer_weights_are_repetition(name, make_groups):
     groups = make_groups(10, 3, (2, 6))
     counts = np.random.default_rng(1).integers(0, 4, size=groups.n_rows)
     counts[groups.offsets[:-1]] += 1
-    repeated = Groups.from_list([np.repeat(x, counts[groups.rows_of(i)], axis=0) for i, x in enumerate(groups)])
+    repeated = Groups.from_list([np.repeat(x, counts[rows_of(groups, i)], axis=0) for i, x in enumerate(groups)])
     assert_same_fit(fit(name, Groups(groups.vectors, groups.offsets, weights=counts)), fit(name, repeated))
 
 
@@ -214,7 +215,7 @@ def test_full_covariance_compresses_large_groups(make_groups):
     fitted = fit("full", groups)
     assert statistics_of("full", groups).factors[0].sizes.max() == 3
     for i, x in enumerate(groups):
-        c = groups.weights[groups.rows_of(i)]
+        c = groups.weights[rows_of(groups, i)]
         covariance = np.cov(x.T, aweights=c, bias=True) + 1e-6 * np.eye(3)
         truth = -0.5 * c.sum() * (3 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + 3)
         assert_allclose(fitted.log_likelihood[i], truth, rtol=1e-10)
@@ -324,7 +325,9 @@ def test_learnt_prior_is_continuous_in_the_weights(name, make_groups):
     groups = make_groups(20, 3, (2, 6))
     priors = []
     for total in (1 - 1e-9, 1, 1 + 1e-9):
-        weighted = Groups(groups.vectors, groups.offsets, weights=total / groups.repeat(groups.totals))
+        weighted = Groups(
+            groups.vectors, groups.offsets, weights=total / np.repeat(groups.totals, groups.sizes, axis=0)
+        )
         priors.append(LIKELIHOODS[name]().learn_prior(statistics_of(name, weighted)))
     for prior in priors[1:]:
         for field in vars(prior):

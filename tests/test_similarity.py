@@ -29,8 +29,8 @@ from sklearn_mcsg import (
     VonMisesFisher,
     model_comparison_similarity,
 )
-from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.dispatch import engine_context
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 
 EPS = np.finfo(float).eps
@@ -504,7 +504,7 @@ def test_bad_calls_get_a_sentence(make_groups):
 
 def test_everything_is_checked_before_anything_is_computed(make_groups, monkeypatch):
     X = make_groups(4, 3)
-    monkeypatch.setattr(Comparison, "statistics", lambda *_: pytest.fail("computed first"))
+    monkeypatch.setattr(GroupModel, "statistics", lambda *_: pytest.fail("computed first"))
     model = ModelComparisonSimilarity()
     with pytest.raises(ValueError, match="got 4 and 3"):
         model.paired(X, X[:3])

@@ -16,11 +16,13 @@ from scipy.special import logsumexp
 from scipy.stats import t as student
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within
-from sklearn_mcsg.engine.comparison import Comparison
+from sklearn_mcsg._memory import PAIRS as CACHE_BYTES
+from sklearn_mcsg._memory import count_within
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.likelihoods.base import lazy
 from sklearn_mcsg.storage import register
@@ -37,7 +39,7 @@ class PooledClasses:
 
     Attributes
     ----------
-    start : Comparison
+    start : GroupModel
         The comparison before anything was learnt.
     prior_strength : float
         Number of pseudo-vectors.
@@ -55,7 +57,7 @@ class PooledClasses:
         The class of each reference, as a row of `statistics`.
     """
 
-    start: Comparison
+    start: GroupModel
     prior_strength: float
     n_references: int
     labels: np.ndarray
@@ -77,13 +79,13 @@ class PooledClasses:
 
     @classmethod
     def of(
-        cls, start: Comparison, groups: Groups, y: np.ndarray, prior_strength: float, n_references: int
+        cls, start: GroupModel, groups: Groups, y: np.ndarray, prior_strength: float, n_references: int
     ) -> PooledClasses:
         """Pool groups by their labels."""
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         first = _first_of_each(codes, n_references)
         references = start.statistics(groups[first])
-        statistics = start.statistics(groups.united(codes, len(labels)))
+        statistics = start.statistics(united(groups, codes, len(labels)))
         return cls(start, prior_strength, n_references, labels, counts, statistics, references, codes[first])
 
     def merged(self, other: PooledClasses) -> PooledClasses:
@@ -149,7 +151,7 @@ class PooledClasses:
         return found
 
     @property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> GroupModel:
         """The comparison with the prior and pseudo-vectors learnt from all classes together."""
         return self._prepared[0]
 
@@ -182,7 +184,7 @@ class PooledClasses:
         return 1.0 if len(self.labels) == 1 else _fit_temperature(*self._left_out)
 
     @lazy
-    def _prepared(self) -> tuple[Comparison, Prepared]:
+    def _prepared(self) -> tuple[GroupModel, Prepared]:
         """The comparison with what was learnt, and the classes prepared for it."""
         comparison = self.start.completed(self.statistics, self.prior_strength)
         return comparison, comparison.prepare(self.statistics, _DIVERGENCE)

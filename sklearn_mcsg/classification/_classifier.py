@@ -16,11 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import in_precision
+from sklearn_mcsg.engine.model import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.estimator import GroupsEstimator

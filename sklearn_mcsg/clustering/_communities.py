@@ -26,15 +26,16 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import HasMethods, Interval
 from sklearn_mcsg.clustering._dendrogram import merges_before, tops_after
 from sklearn_mcsg.embedding.embedding import GroupEmbedding
-from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.search import candidates
-from sklearn_mcsg.search.candidates import CandidateIndex, PointSpace
+from sklearn_mcsg.search.candidates import CandidateIndex
 
 __all__ = ["GroupClustering"]
 

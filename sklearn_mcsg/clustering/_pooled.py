@@ -14,14 +14,15 @@ from sklearn.metrics import silhouette_score
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.clustering._dendrogram import tops_after
 from sklearn_mcsg.clustering.merging import merge_all, prepare_clusters, similarities_along
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.engine.blocks import count_within
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.regroup import balanced, united
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
@@ -206,8 +207,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         merged = len(groups) - self.n_clusters if self.n_clusters else _count_positive(similarities)
         labels = _labels(children, merged)
         separate = prepare_clusters(comparison, statistics).information.sum()
-        united = groups.united(labels, len(groups) - merged)
-        clusters = prepare_clusters(comparison, comparison.statistics(united))
+        pooled = united(groups, labels, len(groups) - merged)
+        clusters = prepare_clusters(comparison, comparison.statistics(pooled))
 
         self._keep_features(X, groups)
         self.n_groups_ = len(groups)
@@ -284,7 +285,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     def _observed(self, groups: Groups) -> Groups:
         """The groups, with weights that sum to the number of observations in each group."""
-        return groups if self.observations == "vectors" else groups.with_unit_totals()
+        return groups if self.observations == "vectors" else balanced(groups)
 
     def _new_similarity(self) -> ModelComparisonSimilarity:
         """A similarity of groups with the same parameters."""

@@ -13,13 +13,14 @@ from dataclasses import fields, replace
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import Comparison, NotFiniteError, raise_not_finite
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.dispatch import choose_fitter
+from sklearn_mcsg.engine.model import GroupModel, NotFiniteError, raise_not_finite
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import Fit, Statistics
 
 _SIMILARITY = OUTPUTS["similarity"]
@@ -29,7 +30,7 @@ _FREE_SEARCHES = 3  # searches at no extra cost after a merge: compiled code com
 _KEPT = 0.9  # empty slots are dropped when the share of used slots falls below this
 
 
-def pseudo_likelihood(comparison: Comparison) -> float:
+def pseudo_likelihood(comparison: GroupModel) -> float:
     """Twice the log-likelihood, or log evidence, of the pseudo-vectors that every model receives."""
     if comparison.pseudo is None:
         return 0.0
@@ -37,8 +38,8 @@ def pseudo_likelihood(comparison: Comparison) -> float:
         return 2 * float(comparison.criterion.goodness(Fit(comparison.likelihood, comparison.pseudo))[0])
 
 
-def prepare_clusters(comparison: Comparison, statistics: Statistics) -> Prepared:
-    """Prepare clusters as the right side of `Comparison.all_pairs`.
+def prepare_clusters(comparison: GroupModel, statistics: Statistics) -> Prepared:
+    """Prepare clusters as the right side of `GroupModel.all_pairs`.
 
     Each model contains the pseudo-vectors once; in a union of two clusters they come from the left side. Their own
     likelihood is not evidence and is subtracted; otherwise similarities would depend on the unit of the vectors.
@@ -58,7 +59,7 @@ class Clusters:
         The slot of each group.
     """
 
-    def __init__(self, comparison: Comparison, groups: Groups, statistics: Statistics):
+    def __init__(self, comparison: GroupModel, groups: Groups, statistics: Statistics):
         self.comparison = replace(comparison, n_jobs=1, verbose=0)
         self.groups = groups
         self.pseudo_likelihood = pseudo_likelihood(comparison)
@@ -73,7 +74,7 @@ class Clusters:
         statistics, information = self.prepared.statistics, self.prepared.information
         if self.keeps_vectors:
             members = self.groups[(self.owner == i) | (self.owner == j)]
-            union = self.comparison.statistics(members.united(np.zeros(len(members), dtype=int), 1))
+            union = self.comparison.statistics(united(members))
         else:
             union = self.comparison.likelihood.pool(statistics[[i]], statistics[[j]])
             for field in fields(union):
@@ -103,7 +104,7 @@ class MergingClusters(Clusters):
         The tree node of each cluster.
     """
 
-    def __init__(self, comparison: Comparison, groups: Groups, statistics: Statistics):
+    def __init__(self, comparison: GroupModel, groups: Groups, statistics: Statistics):
         super().__init__(comparison, groups, statistics)
         n = len(statistics)
         self.fitter = choose_fitter(comparison.likelihood, statistics, statistics)
@@ -129,7 +130,7 @@ class MergingClusters(Clusters):
         """Merge slot `j` into slot `i`, update all partners, and return the similarity of the two."""
         gain = self.unite(i, j)
         if self.keeps_vectors:
-            statistics = self.comparison.statistics(self.groups.united(self.owner, len(self.alive)))
+            statistics = self.comparison.statistics(united(self.groups, self.owner, len(self.alive)))
             self.prepared = Prepared(statistics, statistics.n, self.prepared.information)
         self.alive[j] = False
         self.value[[i, j]] = -np.inf
@@ -179,7 +180,7 @@ class MergingClusters(Clusters):
         self.alive = np.ones(len(self.value), dtype=bool)
 
 
-def merge_all(comparison: Comparison, groups: Groups, statistics: Statistics) -> tuple[np.ndarray, np.ndarray]:
+def merge_all(comparison: GroupModel, groups: Groups, statistics: Statistics) -> tuple[np.ndarray, np.ndarray]:
     """Merge the two most similar clusters until one is left.
 
     Returns
@@ -203,7 +204,7 @@ def merge_all(comparison: Comparison, groups: Groups, statistics: Statistics) ->
 
 
 def similarities_along(
-    comparison: Comparison, groups: Groups, statistics: Statistics, children: np.ndarray
+    comparison: GroupModel, groups: Groups, statistics: Statistics, children: np.ndarray
 ) -> np.ndarray:
     """The similarity of the two clusters in each merge of a given order."""
     n = len(groups)

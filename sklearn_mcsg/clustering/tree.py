@@ -16,8 +16,8 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.clustering._dendrogram import tops_after
-from sklearn_mcsg.groups.checks import check_positive_integer
 
 __all__ = ["ClusterTree"]
 

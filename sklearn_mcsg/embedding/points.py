@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import StrOptions
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.search.candidates import PointSpace
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
 __all__ = ["EmbeddedGroups"]

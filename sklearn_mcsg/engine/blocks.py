@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sklearn import get_config
+from sklearn_mcsg._memory import PAIRS, count_within
 
-CACHE_BYTES = 2**25  # of temporary arrays per block: larger blocks do not fit into the processor's caches
 _SMALL_SQUARE = 256  # groups: blocks on the diagonal stay small, because half of each is wasted
-
-
-def count_within(nbytes: int, most: float = float("inf")) -> int:
-    """Number of items of `nbytes` that fit into the working memory or, if less, into `most` bytes; at least 1."""
-    return max(1, int(min(get_config()["working_memory"] * 2**20, most) // max(1, nbytes)))
 
 
 def rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[tuple[slice, slice]]:
@@ -35,7 +29,7 @@ def triangle(rows: slice, step: int) -> Iterator[tuple[slice, slice]]:
 
 
 def matrix_blocks(
-    n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int, most: int = CACHE_BYTES
+    n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int, most: int = PAIRS
 ) -> list[tuple[slice, slice]]:
     """Blocks of `most` bytes of a matrix of pairs that take `pair_nbytes` each, temporary arrays included."""
     count = count_within(pair_nbytes, most)

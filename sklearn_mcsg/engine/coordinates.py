@@ -14,9 +14,9 @@ from functools import reduce
 import numpy as np
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.criteria import AIC
-from sklearn_mcsg.engine.blocks import count_within
-from sklearn_mcsg.engine.comparison import Comparison, raise_not_finite
+from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
@@ -32,7 +32,7 @@ class Coordinates:
 
     Attributes
     ----------
-    comparison : Comparison
+    comparison : GroupModel
         The likelihood, with the pseudo-vectors that every group receives.
     corpus : Statistics
         Statistics of one group with the mean and variance of the corpus.
@@ -40,7 +40,7 @@ class Coordinates:
         Factor on the coordinates of scale.
     """
 
-    comparison: Comparison
+    comparison: GroupModel
     corpus: Statistics
     spread: float
 
@@ -124,8 +124,8 @@ def _as_one(statistics: Statistics, likelihood: Likelihood) -> Statistics:
     return likelihood.pseudo_group(statistics, float(statistics.n.sum()))
 
 
-def _comparison(likelihood: Likelihood, reg_covar: float) -> Comparison:
-    return Comparison(likelihood, AIC(), reg_covar, penalty_scale=1.0)
+def _comparison(likelihood: Likelihood, reg_covar: float) -> GroupModel:
+    return GroupModel(likelihood, AIC(), reg_covar, penalty_scale=1.0)
 
 
 @register

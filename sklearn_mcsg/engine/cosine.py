@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg._memory import count_within
 
 _CACHE_BYTES = 2**21  # of a matrix that is finished while it is in the processor's cache
 

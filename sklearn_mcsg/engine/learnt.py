@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.engine.comparison import Comparison
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
@@ -22,7 +22,7 @@ class Learnt:
 
     Attributes
     ----------
-    comparison : Comparison
+    comparison : GroupModel
         Likelihood with its prior, criterion and pseudo-vectors.
     output : Output
         The chosen output.
@@ -32,7 +32,7 @@ class Learnt:
         Indices of the reference groups of ``"centered"``.
     dtype : dtype
         Precision of the fitted vectors.
-    start : Comparison or None
+    start : GroupModel or None
         The comparison before anything was learnt.
     prior_strength : float
         Number of pseudo-vectors.
@@ -40,13 +40,13 @@ class Learnt:
         Distances of random pairs in an output, once calibrated.
     """
 
-    comparison: Comparison
+    comparison: GroupModel
     output: Output
     statistics: Statistics = None  # type: ignore[assignment]
     references: np.ndarray = None  # type: ignore[assignment]
     dtype: np.dtype = DOUBLE
     null: Any = None
-    start: Comparison | None = None
+    start: GroupModel | None = None
     prior_strength: float = 0.0
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -62,14 +62,14 @@ class Learnt:
         prepared = self.comparison_for(output).prepare(self.comparison.likelihood.balance(statistics), output)
         return replace(prepared, scale=self._kernel()[1])
 
-    def comparison_for(self, output: Output) -> Comparison:
+    def comparison_for(self, output: Output) -> GroupModel:
         """The comparison of prepared groups in an output: for kernels, of balanced groups."""
         if not output.is_kernel:
             return self.comparison
         jobs: Any = {"n_jobs": self.comparison.n_jobs, "verbose": self.comparison.verbose}
         return replace(self._kernel()[0], **jobs)
 
-    def _kernel(self) -> tuple[Comparison, float]:
+    def _kernel(self) -> tuple[GroupModel, float]:
         """What the corpus teaches about balanced groups, and the median distance of the reference groups."""
         if "kernel comparison" not in self._cache:
             start: Any = self.start

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.regroup import divided, united
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
 __all__ = ["Explanation", "explain_boundary", "explain_groups", "explain_texts"]
@@ -247,7 +248,7 @@ def explain_groups(learnt: Learnt, a: Groups, b: Groups, labels: Sequence[Sequen
     return Explanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
-def explain_boundary(comparison: Comparison, segments: Groups, similarity: float, penalty: float) -> Explanation:
+def explain_boundary(comparison: GroupModel, segments: Groups, similarity: float, penalty: float) -> Explanation:
     """Explain the similarity of two segments by their vectors; `penalty` is added for the boundary between them.
 
     Each of the models, of both segments and of their union, contains the pseudo-vectors once.
@@ -259,7 +260,7 @@ def explain_boundary(comparison: Comparison, segments: Groups, similarity: float
             f"criterion='aic' or 'bic'."
         )
     sides = segments[[0]], segments[[1]]
-    union = segments.united(np.zeros(2, dtype=int), 1)
+    union = united(segments)
     with np.errstate(all="ignore"):
         *own, shared = (comparison.with_pseudo(comparison.statistics(group)) for group in (*sides, union))
         parts = _by_models(comparison, sides, own, shared, similarity)
@@ -314,7 +315,7 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
 
 
 def _by_likelihood(
-    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
+    comparison: GroupModel, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
     """Explain by the models of both groups and of their union, in which the pseudo-vectors of both are contained."""
     own = [side.statistics for side in sides]
@@ -322,7 +323,7 @@ def _by_likelihood(
 
 
 def _by_models(
-    comparison: Comparison, groups: tuple[Groups, Groups], own: list[Statistics], shared: Statistics, similarity: float
+    comparison: GroupModel, groups: tuple[Groups, Groups], own: list[Statistics], shared: Statistics, similarity: float
 ) -> dict[str, Any]:
     """Explain by each vector's log density under the shared model minus that under its own group's model."""
     likelihood = comparison.likelihood
@@ -353,7 +354,7 @@ def _gains(
 
 
 def _by_leaving_out(
-    comparison: Comparison, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
+    comparison: GroupModel, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
     """Explain by the amount that the similarity falls without each vector."""
     vectors = tuple(
@@ -364,10 +365,10 @@ def _by_leaving_out(
     return {"vectors": vectors, "features": None, "penalty": 0.0, "prior": 0.0, "rest": rest}
 
 
-def _similarity_without_each(comparison: Comparison, group: Groups, others: Prepared) -> np.ndarray:
+def _similarity_without_each(comparison: GroupModel, group: Groups, others: Prepared) -> np.ndarray:
     """Similarity of a group without each vector in turn to other groups; 0 where no vector is left."""
     n = group.n_rows
-    reduced = group.divided(np.nonzero(~np.eye(n, dtype=bool))[1].reshape(n, max(0, n - 1)))
+    reduced = divided(group, np.nonzero(~np.eye(n, dtype=bool))[1].reshape(n, max(0, n - 1)))
     similarity = np.zeros((n, len(others)))
     filled = np.flatnonzero((reduced.totals > 0) | (comparison.pseudo is not None))
     if len(filled):

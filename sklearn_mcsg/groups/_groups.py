@@ -14,17 +14,14 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
 from sklearn.utils import check_array
 
-from sklearn_mcsg.groups import checks as _checks
+from sklearn_mcsg.groups import checks
 
 __all__ = ["Groups"]
 
 Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
 GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
-
-_CACHE_BYTES = 2**22  # larger blocks of vectors do not fit into the processor's cache
 
 
 class Groups:
@@ -80,17 +77,17 @@ class Groups:
         weights: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
     ):
-        self.vectors = _checks.check_numeric(np.asarray(vectors), "vectors")
+        self.vectors = checks.check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
                 f"vectors must be a 2-dimensional array (n_vectors, n_features), got {self.vectors.ndim} "
                 f"dimension(s). For a single group, call Groups(vectors, offsets=[0, len(vectors)])."
             )
-        self.indices = None if indices is None else _checks.check_indices(indices, len(self.vectors))
+        self.indices = None if indices is None else checks.check_indices(indices, len(self.vectors))
         rows = self.vectors if self.indices is None else self.indices
-        self.offsets = _checks.check_offsets(offsets, len(rows))
-        self.weights = None if weights is None else _checks.check_weights(weights, self.offsets)
-        self._names = None if labels is None else self._table_names(_checks.check_labels(labels, self.n_rows))
+        self.offsets = checks.check_offsets(offsets, len(rows))
+        self.weights = None if weights is None else checks.check_weights(weights, self.offsets)
+        self._names = None if labels is None else self._table_names(checks.check_labels(labels, self.n_rows))
 
     def _table_names(self, labels: np.ndarray) -> np.ndarray:
         """Names of the table's rows; if a row has several names, the table is expanded first."""
@@ -113,7 +110,7 @@ class Groups:
         return state
 
     @classmethod
-    def from_table(
+    def _packed(
         cls,
         vectors: np.ndarray,
         offsets: np.ndarray,
@@ -123,7 +120,10 @@ class Groups:
     ) -> Groups:
         """Build groups from valid parts, without checks; `names` has one name per row of `vectors`."""
         groups = cls.__new__(cls)
-        groups.vectors, groups.offsets, groups.indices, groups.weights = vectors, offsets, indices, weights
+        groups.vectors = vectors
+        groups.offsets = offsets
+        groups.indices = indices
+        groups.weights = weights
         groups._names = names
         return groups
 
@@ -159,7 +159,7 @@ class Groups:
         >>> Groups.from_list([[[1, 2], [3, 4]], [[5, 6]]], weights=[[1, 0.5], [2]])
         Groups(n_groups=2, n_features=2, sizes=1..2, weighted)
         """
-        checked = [_checks.check_group(array, i) for i, array in enumerate(arrays)]
+        checked = [checks.check_group(array, i) for i, array in enumerate(arrays)]
         if not checked:
             raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
         width, first = next(((a.shape[1], i) for i, a in enumerate(checked) if a.shape[1]), (0, 0))
@@ -176,9 +176,10 @@ class Groups:
                 )
         vectors = np.concatenate([array.reshape(-1, width) for array in checked])
         sizes = [len(array) for array in checked]
-        joined = (_checks.join_rows(name, rows, sizes) for name, rows in (("weights", weights), ("labels", labels)))
-        groups = cls(vectors, offsets_of(sizes), weights=next(joined), labels=next(joined))
-        _checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
+        row_weights = checks.join_rows("weights", weights, sizes)
+        row_labels = checks.join_rows("labels", labels, sizes)
+        groups = cls(vectors, offsets_of(sizes), weights=row_weights, labels=row_labels)
+        checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
         return groups
 
     @classmethod
@@ -214,13 +215,13 @@ class Groups:
         (['a', 'b'], [1, 2])
         """
         table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
-        names = _checks.check_per_row(labels, "labels", len(table))
+        names = checks.check_per_row(labels, "labels", len(table))
         if consecutive:
-            _checks.check_consecutive(names)
+            checks.check_consecutive(names)
         unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
         order = np.argsort(codes, kind="stable")
         if weights is not None:
-            weights = _checks.check_per_row(weights, "weights", len(table))[order]
+            weights = checks.check_per_row(weights, "weights", len(table))[order]
         return cls(table, offsets_of(counts), indices=order, weights=weights), unique_labels
 
     @classmethod
@@ -232,17 +233,20 @@ class Groups:
         first, *others = collections
         if not others:
             return first
-        shared = all(g.vectors is first.vectors and g._names is first._names for g in others)
-        starts = np.cumsum([0, *(0 if shared else len(g.vectors) for g in collections[:-1])])
-        indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
-        vectors = first.vectors if shared else np.concatenate([g.vectors for g in collections])
-        weights, names = None, first._names
+        sizes = np.concatenate([g.sizes for g in collections])
+        weights = None
         if any(g.weights is not None for g in collections):
             weights = np.concatenate([g.row_weights for g in collections])
-        if not shared and any(g._names is not None for g in collections):
+        if all(g.vectors is first.vectors and g._names is first._names for g in others):
+            indices = np.concatenate([g.row_indices for g in collections])
+            return cls._packed(first.vectors, offsets_of(sizes), indices, weights, first._names)
+        starts = offsets_of([len(g.vectors) for g in collections])[:-1]
+        indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
+        vectors = np.concatenate([g.vectors for g in collections])
+        names = None
+        if any(g._names is not None for g in collections):
             names = np.concatenate([[None] * len(g.vectors) if g._names is None else g._names for g in collections])
-        sizes = np.concatenate([g.sizes for g in collections])
-        return cls.from_table(vectors, offsets_of(sizes), indices, weights, names)
+        return cls._packed(vectors, offsets_of(sizes), indices, weights, names)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -320,7 +324,7 @@ class Groups:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]
         if isinstance(key, numbers.Integral) and not isinstance(key, bool):
-            own = self.rows_of(int(key))
+            own = self._rows_of(int(key))
             return self.vectors[own] if self.indices is None else self.vectors[self.indices[own]]
         if isinstance(key, slice) and key.indices(len(self))[2] == 1:
             first, last, _ = key.indices(len(self))
@@ -334,7 +338,7 @@ class Groups:
         rows = np.repeat(self.offsets[picked] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return self._take(rows, offsets)
 
-    def rows_of(self, i: int) -> slice:
+    def _rows_of(self, i: int) -> slice:
         """The rows of one group."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"Group {i} is out of range for {len(self)} groups.")
@@ -346,8 +350,8 @@ class Groups:
         offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
         weights = None if self.weights is None else self.weights[rows]
         if self.indices is not None:
-            return self.from_table(self.vectors, offsets, self.indices[rows], weights, self._names)
-        return self.from_table(
+            return self._packed(self.vectors, offsets, self.indices[rows], weights, self._names)
+        return self._packed(
             self.vectors[rows], offsets, None, weights, None if self._names is None else self._names[rows]
         )
 
@@ -355,47 +359,7 @@ class Groups:
         """Select any rows; the table stays the same."""
         indices = rows if self.indices is None else self.indices[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return self.from_table(self.vectors, offsets, indices, weights, self._names)
-
-    def without_weightless(self) -> Groups:
-        """The same groups without vectors of weight 0, whose values must not matter."""
-        if self.weights is None or self.weights.all():
-            return self
-        kept = self.weights > 0
-        return self._take(np.flatnonzero(kept), offsets_of(kept)[self.offsets])
-
-    def condensed(self) -> Groups:
-        """The same groups where large ones hold each row of the table once, with the sum of its weights.
-
-        Only groups of more than `block_rows` vectors are condensed, and only if they share a table.
-        """
-        large = np.flatnonzero(self.sizes > self.block_rows)
-        if self.indices is None or not len(large):
-            return self
-        indices, weights, sizes, start = [], [], self.sizes.copy(), 0
-        for i in large:
-            before, own = slice(start, self.offsets[i]), self.rows_of(int(i))
-            totals = np.bincount(self.indices[own], None if self.weights is None else self.weights[own])
-            distinct = np.flatnonzero(totals)
-            indices += [self.indices[before], distinct]
-            between = np.ones(before.stop - start) if self.weights is None else self.weights[before]
-            weights += [between, totals[distinct]]
-            sizes[i], start = len(distinct), own.stop
-        indices.append(self.indices[start:])
-        weights.append(self.row_weights[start:])
-        return self.from_table(
-            self.vectors, offsets_of(sizes), np.concatenate(indices), np.concatenate(weights).astype(float), self._names
-        )
-
-    def without_labels(self) -> Groups:
-        """The same groups without names."""
-        return self.from_table(self.vectors, self.offsets, self.indices, self.weights)
-
-    def with_unit_totals(self) -> Groups:
-        """The same groups with weights that sum to 1 in each group; groups of total weight 0 keep it."""
-        totals = self.repeat(self.totals)
-        weights = np.divide(self.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
-        return self.from_table(self.vectors, self.offsets, self.indices, weights, self._names)
+        return self._packed(self.vectors, offsets, indices, weights, self._names)
 
     def pooled(self, labels: ArrayLike | None = None) -> Groups:
         """Pool groups: one group with all vectors of the groups that share a label.
@@ -424,44 +388,18 @@ class Groups:
         array([1., 2., 5., 3.])
         """
         if labels is None:
-            return self.united(np.zeros(len(self), dtype=int), 1)
+            return self._united(np.zeros(len(self), dtype=int), 1)
         if np.shape(labels) != self.shape:
             raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
         names, codes = np.unique(labels, return_inverse=True)
-        return self.united(codes, len(names))
+        return self._united(codes, len(names))
 
-    def united(self, codes: np.ndarray, n_groups: int) -> Groups:
+    def _united(self, codes: np.ndarray, n_groups: int) -> Groups:
         """Merge the groups that have the same code, from 0 to `n_groups` - 1; unused codes give empty groups."""
-        picked = self if (codes[:-1] <= codes[1:]).all() else self[np.argsort(codes, kind="stable")]
+        is_sorted = (codes[:-1] <= codes[1:]).all()
+        picked = self if is_sorted else self[np.argsort(codes, kind="stable")]
         sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
-        return self.from_table(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
-
-    def divided(self, rows: np.ndarray) -> Groups:
-        """One group per row of `rows`, a 2-d array of positions among all vectors."""
-        return self._take(rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1])
-
-    @property
-    def block_rows(self) -> int:
-        """Number of vectors of which a few float64 copies fit into working memory and cache."""
-        budget = min(get_config()["working_memory"] * 2**20, _CACHE_BYTES)
-        return max(1, int(budget // (32 * max(1, self.n_features))))
-
-    def blocks(self) -> Iterator[slice]:
-        """Slices of whole groups, each of at most `block_rows` vectors unless it is a single larger group."""
-        start, rows = 0, self.block_rows
-        while start < len(self):
-            stop = int(np.searchsorted(self.offsets, self.offsets[start] + rows, side="right")) - 1
-            stop = min(max(stop, start + 1), len(self))
-            yield slice(start, stop)
-            start = stop
-
-    def pieces(self, n_rows: int) -> Iterator[tuple[slice, Groups]]:
-        """Pieces of at most `n_rows` vectors, each with the slice of its groups; large groups are divided."""
-        for start in range(0, self.n_rows, n_rows):
-            rows = slice(start, min(start + n_rows, self.n_rows))
-            first = self.group_of(start)
-            last = int(np.searchsorted(self.offsets, rows.stop))
-            yield slice(first, last), self._cut(rows, self.offsets[first : last + 1])
+        return self._packed(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
 
     def rows(self) -> np.ndarray:
         """All vectors in float64, group after group."""
@@ -482,17 +420,9 @@ class Groups:
             totals[filled] = np.add.reduceat(values, self.offsets[:-1][filled], axis=0)
         return totals
 
-    def repeat(self, values: np.ndarray) -> np.ndarray:
-        """Repeat each group's value for each of its vectors."""
-        return np.repeat(values, self.sizes, axis=0)
-
     def split(self, values: Any) -> list[Any]:
         """Split values, one per row, into one part per group."""
         return [values[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-
-    def group_of(self, row: int) -> int:
-        """The group that holds a row."""
-        return int(np.searchsorted(self.offsets, row, side="right")) - 1
 
 
 def offsets_of(sizes: ArrayLike) -> np.ndarray:

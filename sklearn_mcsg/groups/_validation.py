@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import are_dispatched, is_array, raise_not_taken
+from sklearn_mcsg.groups.blocks import group_of
 from sklearn_mcsg.groups.checks import check_group, check_numeric, warn_of_padding
 
 __all__ = ["validate_group", "validate_groups"]
@@ -225,5 +226,5 @@ def _check_finite(groups: Groups, name: str) -> None:
         if whole_table and groups.indices is not None:
             wrong = np.flatnonzero(np.isin(groups.indices, wrong))
         if len(wrong):
-            i = groups.group_of(wrong[0])
+            i = group_of(groups, wrong[0])
             raise_of_values(name, i, bool(np.isnan(groups[i]).any()))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import offsets_of
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
 from sklearn_mcsg.groups.arrays import ArrayKind, is_array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,7 @@ def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
         )
     if indices.size and (indices.min() < 0 or indices.max() >= n_vectors):
         raise ValueError(f"indices must lie between 0 and {n_vectors - 1}, the last row of vectors.")
-    return indices
+    return indices.astype(np.int64) if indices.dtype == np.uint64 else indices  # uint64 plus int64 would be float64
 
 
 def check_offsets(offsets: ArrayLike, n_rows: int) -> np.ndarray:
@@ -166,29 +165,3 @@ def warn_of_zeros(zero: np.ndarray, offsets: np.ndarray, stacklevel: int) -> Non
             UserWarning,
             stacklevel=stacklevel,
         )
-
-
-def check_number(value: object, name: str) -> None:
-    """Raise unless a value is a number."""
-    if not isinstance(value, Real) or value != value:
-        raise ValueError(f"{name} must be a number, got {value!r}.")
-
-
-def check_positive_integer(value: object, name: str) -> None:
-    """Raise unless a value is a positive integer."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
-
-
-def check_share(value: object, name: str) -> None:
-    """Raise unless a value lies between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
-
-
-def check_out(out: object, shape: tuple[int, int], dtype: np.dtype) -> None:
-    """Raise unless an array is writeable and has a given shape and dtype."""
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
-        got = f"shape {out.shape}, {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
-        state = ", read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
-        raise ValueError(f"out must be a writeable array of shape {shape} and {dtype}, got {got}{state}.")

@@ -24,6 +24,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.arrays import namespace_of
+from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.likelihoods.statistics import Part, Statistics
 from sklearn_mcsg.storage import register
 
@@ -435,7 +436,7 @@ class Segments(ABC, Generic[S]):
 
 def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
     """The vectors themselves, by reference, if moments above the second order are needed."""
-    return (Part(groups.without_labels()),) if order > 2 else ()
+    return (Part(without_labels(groups)),) if order > 2 else ()
 
 
 def pseudo_parts(location: np.ndarray, strength: float, noise: object, kept: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.groups.blocks import block_rows, blocks, pieces
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
 from sklearn_mcsg.likelihoods.priors import NormalWishart, check_prior, learn_shape
@@ -166,7 +167,7 @@ class FullGaussian(Likelihood[FullFactors]):
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> FullFactors:
         check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
         n, mean = by_blocks(groups, mean_moments)
-        factors = [_factors(groups[block], n[block], mean[block]) for block in groups.blocks()]
+        factors = [_factors(groups[block], n[block], mean[block]) for block in blocks(groups)]
         return FullFactors(n, mean, (Groups.concatenate(factors),), kept_parts(groups, order), reg_covar)
 
     def pool(self, a: FullFactors, b: FullFactors) -> FullFactors:
@@ -302,7 +303,7 @@ def _upper_triangle(matrices: np.ndarray) -> np.ndarray:
 def _of_equal_size(parts: tuple[Part, ...]) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
     """The vectors of parts in pieces: indices of groups of equal size, (n, size, d) vectors and (n, size) weights."""
     for part in parts:
-        for owners, rows in part.rows.pieces(part.rows.block_rows):
+        for owners, rows in pieces(part.rows, block_rows(part.rows)):
             for size in np.unique(rows.sizes[rows.sizes > 0]):
                 chosen = np.flatnonzero(rows.sizes == size)
                 some = rows[chosen]
@@ -315,13 +316,13 @@ def _factors(groups: Groups, n: np.ndarray, mean: np.ndarray) -> Groups:
 
     def centred(some: Groups, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         root = np.sqrt(some.row_weights)
-        return root, root[:, None] * (some.rows() - some.repeat(mean))
+        return root, root[:, None] * (some.rows() - np.repeat(mean, some.sizes, axis=0))
 
-    if groups.n_rows <= groups.block_rows:
+    if groups.n_rows <= block_rows(groups):
         root, rows = centred(groups, mean)
-        return _compress(Groups(rows, groups.offsets), root / groups.repeat(np.sqrt(n)))
+        return _compress(Groups(rows, groups.offsets), root / np.repeat(np.sqrt(n), groups.sizes, axis=0))
     triangle = np.empty((0, groups.n_features))
-    for _, piece in groups.pieces(groups.block_rows):
+    for _, piece in pieces(groups, block_rows(groups)):
         triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, centred(piece, mean)[1]]), mode="r"))
     return Groups(triangle, [0, len(triangle)])
 

@@ -68,8 +68,8 @@ class SphericalScatter(Statistics):
         """Weight, sums of q and q^2, and noise of each part: q = |x - mean|^2 / (d variance), noise / variance."""
 
         def term(vectors: np.ndarray, rows: Groups, block: slice, _: Any) -> np.ndarray:
-            square = np.square(vectors - rows.repeat(self.mean[block])).sum(axis=1)
-            square /= rows.repeat(self.n_features * variance[block])
+            square = np.square(vectors - np.repeat(self.mean[block], rows.sizes, axis=0)).sum(axis=1)
+            square /= np.repeat(self.n_features * variance[block], rows.sizes, axis=0)
             return np.column_stack([square, square**2])
 
         variance = self.variance
@@ -212,8 +212,8 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         own = statistics.mean - centre
 
         def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
-            y = vectors - rows.repeat(statistics.mean[owners])
-            return [(y * rows.repeat(own[owners])).sum(axis=1), np.square(y).sum(axis=1)]
+            y = vectors - np.repeat(statistics.mean[owners], rows.sizes, axis=0)
+            return [(y * np.repeat(own[owners], rows.sizes, axis=0)).sum(axis=1), np.square(y).sum(axis=1)]
 
         return replace(statistics, parts=tuple(part.with_values(values, 2, centre) for part in statistics.parts))
 
@@ -311,7 +311,7 @@ def _moments_about_unions(
     """
 
     def deviations(piece: Groups, owners: slice, _: np.ndarray) -> np.ndarray:
-        return piece.rows() - piece.repeat(near.mean[owners])
+        return piece.rows() - np.repeat(near.mean[owners], piece.sizes, axis=0)
 
     sums: dict[Any, np.ndarray] = {}
     for part in near.parts:

@@ -15,6 +15,8 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_mcsg.groups import Groups, Rows
+from sklearn_mcsg.groups.blocks import block_rows, blocks, pieces
+from sklearn_mcsg.groups.regroup import packed, united
 from sklearn_mcsg.storage import register
 
 _PRODUCTS = 2**17  # products of vectors and means at a time
@@ -87,7 +89,7 @@ class Statistics:
             return self
         rows = Groups.concatenate([part.rows for part in parts])
         owners = np.tile(np.arange(len(self)), len(parts))
-        joined: dict[str, Any] = {"parts": (Part(rows.united(owners, len(self))),)}
+        joined: dict[str, Any] = {"parts": (Part(united(rows, owners, len(self))),)}
         return replace(self, **joined)
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
@@ -163,7 +165,7 @@ class Part:
         """The part with the numbers that a function of vectors, groups and their owners gives, piece by piece."""
         rows, start = self.rows, 0
         values = np.empty((rows.n_rows, n_values))
-        for owners, piece in rows.pieces(rows.block_rows):
+        for owners, piece in pieces(rows, block_rows(rows)):
             values[start : start + piece.n_rows] = np.column_stack(function(piece.rows(), piece, owners))
             start += piece.n_rows
         return replace(self, values=Groups(values, rows.offsets), centre=centre)
@@ -177,7 +179,7 @@ def joined(*parts: Part) -> tuple[Part, ...]:
 def removed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Parts with negative weights: sums over them undo the sums over the same vectors."""
     rows = (part.rows for part in parts)
-    return tuple(Part(Groups.from_table(r.vectors, r.offsets, r.indices, -r.row_weights)) for r in rows)
+    return tuple(Part(packed(r.vectors, r.offsets, r.indices, -r.row_weights)) for r in rows)
 
 
 def _take(value: Any, key: Rows) -> Any:
@@ -213,10 +215,10 @@ def by_blocks(groups: Groups, moments: Callable[[Groups], tuple[np.ndarray, ...]
     `moments` returns weights, means and centred power sums, as `merge_moments` takes them.
     """
     joined: tuple[np.ndarray, ...] = ()
-    for block in groups.blocks():
+    for block in blocks(groups):
         some = groups[block]
-        if some.n_rows > some.block_rows:  # a single group
-            parts = reduce(merge_moments, (moments(piece) for _, piece in some.pieces(some.block_rows)))
+        if some.n_rows > block_rows(some):  # a single group
+            parts = reduce(merge_moments, (moments(piece) for _, piece in pieces(some, block_rows(some))))
         else:
             parts = moments(some)
         joined = joined or tuple(np.empty((len(groups), *part.shape[1:])) for part in parts)
@@ -242,7 +244,7 @@ def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
     def block_sums(block: Groups) -> tuple[np.ndarray, ...]:
         vectors = block.rows()
         n, mean = mean_of(block, vectors)
-        centred = vectors - block.repeat(mean)
+        centred = vectors - np.repeat(mean, block.sizes, axis=0)
         power, sums = centred, []
         for _ in range(2, order + 1):
             power = power * centred
@@ -329,7 +331,7 @@ def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, sl
     total = np.zeros(())
     for part in parts:
         sums, whole = np.zeros(()), (slice(0, len(part.rows)), part.rows)
-        for owners, rows in part.rows.pieces(part.rows.block_rows) if part.rows.n_rows else (whole,):
+        for owners, rows in pieces(part.rows, block_rows(part.rows)) if part.rows.n_rows else (whole,):
             values = rows.sum(term(rows.rows(), rows, owners, part.noise))
             if not sums.shape:
                 sums = np.zeros((len(part.rows), *values.shape[1:]))
@@ -373,6 +375,6 @@ def products_with_means(
     """
     step = max(1, min(_PRODUCTS // len(means), _NUMBERS // part.rows.n_features))
     values: Any = part.values
-    for (owners, piece), (_, some) in zip(part.rows.pieces(step), values.pieces(step), strict=True):
+    for (owners, piece), (_, some) in zip(pieces(part.rows, step), pieces(values, step), strict=True):
         numbers = some.rows()
         yield owners, piece, numbers, vectors(piece, owners, numbers) @ means.T

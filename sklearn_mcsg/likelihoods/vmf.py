@@ -16,6 +16,7 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.blocks import block_rows, group_of, pieces
 from sklearn_mcsg.likelihoods import bessel
 from sklearn_mcsg.likelihoods._normal import outer_squares
 from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
@@ -119,10 +120,12 @@ class Resultants(Statistics):
         noise = AxialMoments.noise(self.reg_covar, self.n_features)
 
         def term(vectors: np.ndarray, rows: Groups, block: slice, own: AxialMoments | None) -> np.ndarray:
-            unit, axis = _unit(vectors), rows.repeat(direction[block])
+            unit, axis = _unit(vectors), np.repeat(direction[block], rows.sizes, axis=0)
             t = (unit * axis).sum(axis=1)
             rest = np.square(unit - t[:, None] * axis).sum(axis=1)  # 1 - t^2 without cancellation
-            return np.column_stack((own or noise).squares(t, rest, rows.repeat(expected[block]), self.n_features))
+            return np.column_stack(
+                (own or noise).squares(t, rest, np.repeat(expected[block], rows.sizes, axis=0), self.n_features)
+            )
 
         return sum_over_parts(self.parts, term).T
 
@@ -237,7 +240,10 @@ class VonMisesFisher(Likelihood[Resultants]):
 
         def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
             factors = _to_unit_length(vectors)
-            return [*factors, (_unit(vectors, *factors) * rows.repeat(resultants[owners])).sum(axis=1)]
+            return [
+                *factors,
+                (_unit(vectors, *factors) * np.repeat(resultants[owners], rows.sizes, axis=0)).sum(axis=1),
+            ]
 
         return replace(statistics, parts=tuple(part.with_values(values, 3) for part in statistics.parts))
 
@@ -369,10 +375,10 @@ def _to_unit_length(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_directions(groups: Groups) -> None:
-    for owners, rows in groups.pieces(groups.block_rows):
+    for owners, rows in pieces(groups, block_rows(groups)):
         blank = ~rows.rows().any(axis=1) & (rows.row_weights > 0)
         if blank.any():
-            i = owners.start + rows.group_of(int(np.argmax(blank)))
+            i = owners.start + group_of(rows, int(np.argmax(blank)))
             raise ValueError(
                 f"Group {i} holds a zero vector, which has no direction: likelihood='vmf' cannot use it. "
                 f"Remove zero vectors or give them weight 0."

@@ -16,6 +16,7 @@ from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.report.packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
@@ -85,9 +86,9 @@ def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Grou
     among = points[shown]
     for i in typical[: 50 * _TYPICAL]:
         cosines = (among @ points[i]).astype(np.float64)
-        here = set(words[groups.rows_of(int(i))])
+        here = set(words[rows_of(groups, int(i))])
         for k in np.argsort(-cosines, kind="stable")[:_CANDIDATES]:
-            there = set(words[groups.rows_of(int(shown[k]))])
+            there = set(words[rows_of(groups, int(shown[k]))])
             fewer = min(len(here), len(there))
             score = cosines[k] * (1 - len(here & there) / max(1, fewer)) * min(1, fewer / _MANY_WORDS)
             if score > best and shown[k] != i and fewer:

@@ -19,9 +19,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.coordinates import Axes, Coordinates, Moments, batches, merged_moments
+from sklearn_mcsg.engine.coordinates import Axes, Moments, batches, merged_moments
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.likelihoods.base import lazy
 from sklearn_mcsg.storage import register
 
@@ -45,33 +46,6 @@ def is_available() -> bool:
     except ImportError:
         return False
     return True
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class PointSpace:
-    """Points whose Euclidean distances order groups approximately as a similarity does.
-
-    Attributes
-    ----------
-    coordinates : Coordinates or None
-        The coordinates of a likelihood, computed from statistics; None if the summaries of groups are vectors.
-    directions : bool
-        Whether only the direction of a point counts, as seen from the mean of all points.
-    """
-
-    coordinates: Coordinates | None
-    directions: bool
-
-    def __call__(self, summaries: Any) -> np.ndarray:
-        """One row of coordinates per group."""
-        if self.coordinates is None:
-            return np.asarray(summaries, dtype=np.float64)
-        return self.coordinates.of_statistics(summaries)
-
-    def width(self, summaries: Any) -> int:
-        """Number of coordinates."""
-        return summaries.shape[1] if self.coordinates is None else self.coordinates.n_coordinates
 
 
 @register

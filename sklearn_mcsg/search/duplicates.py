@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg._checks import check_number, check_share
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_groups
-from sklearn_mcsg.groups.checks import check_number, check_share
+from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.similarity.calibration import FEW_GROUPS
 from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
@@ -230,6 +231,6 @@ def _first_equal(groups: Groups) -> np.ndarray:
     for i in range(len(groups)):
         digest = blake2b()
         for part in parts:
-            digest.update(np.ascontiguousarray(part[groups.rows_of(i)]).data)
+            digest.update(np.ascontiguousarray(part[rows_of(groups, i)]).data)
         first.append(seen.setdefault(digest.digest(), i))
     return np.array(first)

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import gen_batches, gen_even_slices
 
-from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups

@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.groups.checks import check_number, check_positive_integer
 from sklearn_mcsg.search import candidates
 from sklearn_mcsg.search.nearest import Search, learn_candidates, objects
 from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity

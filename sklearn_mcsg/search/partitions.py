@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.embedding.embedding import GroupEmbedding
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.groups.checks import check_positive_integer
 from sklearn_mcsg.search import candidates
 from sklearn_mcsg.search.nearest import Search, learn_candidates, nearest_of
 

@@ -15,10 +15,11 @@ from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.clustering.merging import prepare_clusters
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.embedding.embedding import GroupEmbedding
-from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.cosine import unit_length
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.explanation import Explanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
 from sklearn_mcsg.segmentation._sequence import (
     Costs,
@@ -213,7 +214,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         boundaries, evidence, gain = self._find(costs)
         sizes = np.diff([0, *boundaries, len(groups)])
         labels = np.repeat(np.arange(len(sizes)), sizes)
-        segments = comparison.statistics(sequence.united(labels, len(sizes)))
+        segments = comparison.statistics(united(sequence, labels, len(sizes)))
 
         self._keep_features(X, groups)
         self.boundaries_, self.labels_, self.n_segments_ = boundaries, labels, len(sizes)
@@ -261,10 +262,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
             )
         begin, middle, end = [0, *self.boundaries_, len(self.labels_)][boundary : boundary + 3]
         both = self._sequence[begin:end]
-        two = both.united(np.repeat([0, 1], [middle - begin, end - middle]), 2)
+        two = united(both, np.repeat([0, 1], [middle - begin, end - middle]), 2)
         labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=[f"row {i}" for i in range(begin, end)])
         parts = prepare_clusters(self._comparison, self._comparison.statistics(two)).information
-        one = self._comparison.statistics(both.united(np.zeros(len(both), dtype=int), 1))
+        one = self._comparison.statistics(united(both))
         (union,) = prepare_clusters(self._comparison, one).information
         position = position_penalty(self._comparison, len(self.labels_))
         return explain_boundary(self._comparison, labelled, float(parts.sum() - union), position)
@@ -329,7 +330,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
             )
 
     @staticmethod
-    def _check_width(comparison: Comparison, n_features: int) -> None:
+    def _check_width(comparison: GroupModel, n_features: int) -> None:
         """Raise if there are too many features for covariance matrices of all segments."""
         if isinstance(comparison.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
             raise ValueError(
@@ -337,13 +338,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
                 f"them, for example by PCA, or choose likelihood='diag'."
             )
 
-    def _new_comparison(self, ragged: bool) -> Comparison:
+    def _new_comparison(self, ragged: bool) -> GroupModel:
         """The model of a segment, before anything is learnt."""
         if ragged or self.likelihood == _ERROR:
-            return Comparison(SquaredError(), Unpenalized(), self.reg_covar, 0.0)
+            return GroupModel(SquaredError(), Unpenalized(), self.reg_covar, 0.0)
         likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
         criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale)
+        comparison = GroupModel(likelihood, criterion, self.reg_covar, self.penalty_scale)
         comparison.check(self.prior_strength)
         return comparison
 
@@ -354,14 +355,14 @@ class ModelComparisonSegmenter(GroupsEstimator):
         points = unit_length(np.asarray(embedding.fit_transform(groups)))
         return embedding, Groups(points, np.arange(len(points) + 1))
 
-    def _completed(self, comparison: Comparison, sequence: Groups) -> Comparison:
+    def _completed(self, comparison: GroupModel, sequence: Groups) -> GroupModel:
         """The comparison with a prior and pseudo-vectors learnt from blocks of rows."""
         if isinstance(comparison.likelihood, SquaredError):
             return comparison
         n = len(sequence)
         blocks = np.arange(n) // max(self.min_size, isqrt(n))
         return comparison.completed(
-            comparison.statistics(sequence.united(blocks, int(blocks[-1]) + 1)), self.prior_strength
+            comparison.statistics(united(sequence, blocks, int(blocks[-1]) + 1)), self.prior_strength
         )
 
     def _find(self, costs: Costs) -> tuple[np.ndarray, dict[int, float], float | None]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from sklearn_mcsg.clustering.merging import pseudo_likelihood
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.engine.comparison import Comparison, raise_not_finite
 from sklearn_mcsg.engine.dispatch import prefers_compiled
+from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, SphericalGaussian, Statistics
@@ -60,7 +60,7 @@ class Costs(ABC):
     clusters of `ModelComparisonClustering`. Each segment but one pays for the position of its boundary.
     """
 
-    def __init__(self, comparison: Comparison, rows: Statistics):
+    def __init__(self, comparison: GroupModel, rows: Statistics):
         self.comparison, self.rows = comparison, rows
         self.likelihood = comparison.likelihood
         self.pseudo_likelihood = pseudo_likelihood(comparison)
@@ -131,7 +131,7 @@ class PooledCosts(Costs):
 class CompiledCosts(Costs):
     """Criteria from the likelihood's `Segments`."""
 
-    def __init__(self, comparison: Comparison, rows: Statistics):
+    def __init__(self, comparison: GroupModel, rows: Statistics):
         super().__init__(comparison, rows)
         self.empty = comparison.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
         self.start = self.empty if comparison.pseudo is None else comparison.pseudo
@@ -173,7 +173,7 @@ class CompiledCosts(Costs):
         return segments(self.likelihood, rows, start, first, begin, end)
 
 
-def position_penalty(comparison: Comparison, n: int) -> float:
+def position_penalty(comparison: GroupModel, n: int) -> float:
     """Penalty for one boundary at an unknown position among n rows, beside that for the parameters of the segments.
 
     To name the position takes log n nats, in a code as in a uniform prior (Davis, Lee and Rodriguez-Yam 2006).
@@ -181,7 +181,7 @@ def position_penalty(comparison: Comparison, n: int) -> float:
     return 2 * comparison.penalty_scale * float(np.log(n))
 
 
-def choose_costs(comparison: Comparison, rows: Statistics) -> Costs:
+def choose_costs(comparison: GroupModel, rows: Statistics) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
     _check_vectors(comparison, rows)
     segments: Any = comparison.likelihood.segments
@@ -269,7 +269,7 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
     return np.array(found[::-1], dtype=np.intp)
 
 
-def _check_vectors(comparison: Comparison, rows: Statistics) -> None:
+def _check_vectors(comparison: GroupModel, rows: Statistics) -> None:
     """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
     if not getattr(rows, "parts", ()):
         return
@@ -281,7 +281,7 @@ def _check_vectors(comparison: Comparison, rows: Statistics) -> None:
     )
 
 
-def _check_finite(comparison: Comparison, value: float, end: int) -> None:
+def _check_finite(comparison: GroupModel, value: float, end: int) -> None:
     """Raise if a criterion is not finite."""
     if abs(value) < _INFINITE:
         return

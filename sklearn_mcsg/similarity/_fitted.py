@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.likelihoods import Statistics
-from sklearn_mcsg.search.candidates import PointSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Shard:
 
 
 class FittedGroupsMixin:
-    """Comparison with fitted groups, for the template `GroupSimilarity`."""
+    """GroupModel with fitted groups, for the template `GroupSimilarity`."""
 
     @property
     def higher_is_nearer(self: Any) -> bool:

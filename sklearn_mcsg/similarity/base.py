@@ -12,11 +12,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg.engine.blocks import count_within
+from sklearn_mcsg._checks import check_out
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
 from sklearn_mcsg.groups.arrays import ArrayKind, are_dispatched, check_same_place, host_dtype, kind_of, result_kind
-from sklearn_mcsg.groups.checks import check_out
+from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.similarity._fitted import FittedGroupsMixin, clear_same
 from sklearn_mcsg.similarity.calibration import CalibrationMixin
 from sklearn_mcsg.similarity.estimator import Fitted, GroupsEstimator, LearntT, PreparedT, SummariesT, join_summaries
@@ -105,7 +106,7 @@ class GroupSimilarity(
 
     def summarize(self, learnt: LearntT, groups: Groups) -> SummariesT:
         """Reduce groups to the data that is kept of them; by default, all vectors."""
-        return cast(SummariesT, groups.without_labels())
+        return cast(SummariesT, without_labels(groups))
 
     def start(self, output: str | None = None) -> LearntT:
         """State before `fit`; raise NotFittedError if `output` needs something learnt from a corpus."""

@@ -15,10 +15,12 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg.engine.comparison import in_precision, raise_not_finite
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
+from sklearn_mcsg.engine.model import in_precision, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.blocks import blocks
+from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
 __all__ = ["SIF", "MeanVector", "WordMoversDistance"]
@@ -222,7 +224,7 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
 
     def summarize(self, learnt: None, groups: Groups) -> Groups:
         """The groups with weights that sum to 1."""
-        return groups.without_weightless().without_labels().with_unit_totals()
+        return balanced(without_labels(without_weightless(groups)))
 
     def compare(
         self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype, out: np.ndarray | None = None
@@ -277,9 +279,9 @@ def _distance(source: np.ndarray, mass: Any, target: np.ndarray, target_mass: np
 
 def _means(groups: Groups, counts: np.ndarray) -> np.ndarray:
     """Weighted sum of each group's vectors, divided by a count per group, by blocks."""
-    weighty = groups.without_weightless()
+    weighty = without_weightless(groups)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.concatenate([weighty[block].sum(weighty[block].rows()) for block in weighty.blocks()])
+        sums = np.concatenate([weighty[block].sum(weighty[block].rows()) for block in blocks(weighty)])
         means = (sums / counts[:, None]).astype(groups.output_dtype)
     finite = np.isfinite(means).all(axis=1)
     if not finite.all():

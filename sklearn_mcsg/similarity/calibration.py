@@ -1,4 +1,4 @@
-"""Comparison with chance: random pairs for p-values and thresholds, permutations for a single pair."""
+"""GroupModel with chance: random pairs for p-values and thresholds, permutations for a single pair."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_positive_integer, check_share
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.groups.checks import check_positive_integer, check_share
+from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.storage import register
 
 _BLOCK = 2**20  # distances of random pairs per block
@@ -308,4 +309,4 @@ def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random
     else:
         drawn = [random_state.permutation(total) for _ in range(n_permutations)]
         orders = np.array([np.arange(total), *drawn])
-    return pooled.divided(orders[:, :n]), pooled.divided(orders[:, n:])
+    return divided(pooled, orders[:, :n]), divided(pooled, orders[:, n:])

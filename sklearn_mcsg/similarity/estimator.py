@@ -11,11 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import get_output_config
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows, validate_groups
 from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import are_dispatched
-from sklearn_mcsg.groups.checks import check_positive_integer
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.similarity.calibration import NullDistribution
 

@@ -13,19 +13,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.engine.comparison import Comparison, in_precision
 from sklearn_mcsg.engine.coordinates import Coordinates
 from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg.engine.model import GroupModel, in_precision
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
+from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation import Explanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
 from sklearn_mcsg.groups.arrays import ArrayKind
-from sklearn_mcsg.groups.checks import check_positive_integer
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
-from sklearn_mcsg.search.candidates import PointSpace
 from sklearn_mcsg.similarity import calibration
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
@@ -117,7 +117,7 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
 
     References
     ----------
-    .. [1] Francisco Vargas, Kamen Brestnichki and Nils Hammerla. Model Comparison for Semantic Grouping. ICML 2019.
+    .. [1] Francisco Vargas, Kamen Brestnichki and Nils Hammerla. Model GroupModel for Semantic Grouping. ICML 2019.
 
     Examples
     --------
@@ -279,11 +279,11 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         learnt.comparison.check_output(OUTPUTS[output])
         return learnt
 
-    def _new_comparison(self) -> Comparison:
+    def _new_comparison(self) -> GroupModel:
         """A comparison from the parameters, before anything is learnt."""
         likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
         criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        comparison = Comparison(likelihood, criterion, self.reg_covar, self.penalty_scale, balanced=self.balanced)
+        comparison = GroupModel(likelihood, criterion, self.reg_covar, self.penalty_scale, balanced=self.balanced)
         comparison.check(self.prior_strength)
         return comparison
 

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from sklearn_mcsg._checks import check_share
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_group
-from sklearn_mcsg.groups.checks import check_share
 from sklearn_mcsg.similarity.estimator import split_pipeline
 
 __all__ = ["PairSimilarity", "spearman_interval"]

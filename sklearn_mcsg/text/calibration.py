@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.checks import check_positive_integer
 from sklearn_mcsg.similarity.calibration import FEW_GROUPS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
 

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.clustering import GroupClustering
 from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.embedding.embedding import GroupEmbedding
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.checks import check_positive_integer
 from sklearn_mcsg.text.recipes import make_text_embedding
 from sklearn_mcsg.text.summaries import ClusterSummary, label_clusters
 from sklearn_mcsg.text.terms import Terms

@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.checks import check_indices, check_positive_integer
+from sklearn_mcsg.groups.checks import check_indices
+from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.search.nearest import smallest
 from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline
@@ -278,7 +280,7 @@ class TextSearch(BaseEstimator):
             The second one if the pipeline compares texts without embedding them.
         """
         check_is_fitted(self, "index_")
-        groups = self.look_up([query, text]).condensed()
+        groups = condensed(self.look_up([query, text]))
         comparer = self.index_.comparer()
         return getattr(comparer, "embedding_", comparer).explain(groups[[0]], groups[[1]])
 

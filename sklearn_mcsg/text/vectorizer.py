@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.regroup import packed
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text.frequencies import divisor, warn_unless_in_order, zipf
 from sklearn_mcsg.text.lookup import Found, Lookup
@@ -324,7 +325,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         table, rows, offsets = self._opened(), found.rows, found.offsets
         parts = self._weighting_parts()
         if not parts and not self.unit_norm and not found.spelled:
-            return Groups.from_table(table.vectors, offsets, rows, None, table.names)
+            return packed(table.vectors, offsets, rows, None, table.names)
         used = np.zeros(len(table.words) + len(found.spelled), dtype=bool)
         used[rows] = True
         distinct = np.flatnonzero(used)
@@ -340,13 +341,13 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 weights *= self._weights(part, table, distinct, words, norms)
             weights = weights[position]
         if not self.unit_norm and not found.spelled:
-            return Groups.from_table(table.vectors, offsets, rows, weights, table.names)
+            return packed(table.vectors, offsets, rows, weights, table.names)
         if self.unit_norm:
             precision = np.result_type(vectors.dtype, np.float32)
             vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
         if found.spelled:
             vectors = np.concatenate([vectors, self._spelled(found.spelled, table).astype(vectors.dtype)])
-        return Groups.from_table(vectors, offsets, position, weights, words)
+        return packed(vectors, offsets, position, weights, words)
 
     def _spelled(self, words: list[str], table: WordTable) -> np.ndarray:
         """Vectors of unknown words, distributed like those of the table as they are used."""

@@ -23,8 +23,10 @@ from numpy.typing import DTypeLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._memory import PAIRS as CACHE_BYTES
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.engine.blocks import CACHE_BYTES, count_within, matrix_blocks
+from sklearn_mcsg.engine.blocks import matrix_blocks
 from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
@@ -32,6 +34,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.array_groups import DEVICE_BYTES, ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
+from sklearn_mcsg.groups.regroup import balanced, condensed, without_weightless
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics
 from sklearn_mcsg.likelihoods.base import pooled_nbytes
 from sklearn_mcsg.storage import register
@@ -41,7 +44,7 @@ _REFERENCE_BYTES = 2**27  # of comparisons with reference groups at a time
 
 @register
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class GroupModel:
     """A likelihood under a criterion, with the pseudo-vectors that every group receives."""
 
     likelihood: Likelihood
@@ -54,7 +57,7 @@ class Comparison:
     n_jobs: int | None = None
     verbose: int = 0
 
-    def with_jobs(self, n_jobs: int | None, verbose: int = 0) -> Comparison:
+    def with_jobs(self, n_jobs: int | None, verbose: int = 0) -> GroupModel:
         """A copy with another number of jobs and verbosity."""
         return replace(self, n_jobs=n_jobs, verbose=verbose)
 
@@ -96,7 +99,7 @@ class Comparison:
         }
         return [reason for reason, needed in wanted.items() if needed]
 
-    def completed(self, statistics: Statistics, prior_strength: float) -> Comparison:
+    def completed(self, statistics: Statistics, prior_strength: float) -> GroupModel:
         """The comparison with its prior and pseudo-vectors learnt from a corpus."""
         reasons = self.unlearnt(prior_strength)
         if reasons and not statistics.n.any():
@@ -112,7 +115,7 @@ class Comparison:
 
     def counted(self, groups: Groups) -> Groups:
         """The groups with the weights that count: where groups are balanced, those of each group sum to 1."""
-        return groups.with_unit_totals() if self.balanced else groups
+        return balanced(groups) if self.balanced else groups
 
     def check_arrays(self) -> None:
         """Raise unless the likelihood and the criterion take arrays of other libraries than NumPy."""
@@ -135,7 +138,7 @@ class Comparison:
                 statistics = self.likelihood.balance(statistics) if self.balanced else statistics
             else:
                 statistics = self.likelihood.statistics(
-                    self.counted(groups).condensed().without_weightless(),
+                    without_weightless(condensed(self.counted(groups))),
                     reg_covar=self.reg_covar,
                     order=self.criterion.order,
                 )
@@ -304,7 +307,7 @@ class Comparison:
 
 def _compare(
     compare: Callable,
-    comparison: Comparison,
+    comparison: GroupModel,
     left: Prepared,
     right: Prepared,
     i: slice,
@@ -334,13 +337,13 @@ def _two(left: Prepared, right: Prepared, i: slice, j: slice) -> tuple[Prepared,
 
 
 def _all_pairs_of_block(
-    fitter: PairFitter, comparison: Comparison, left: Prepared, right: Prepared, output: Output
+    fitter: PairFitter, comparison: GroupModel, left: Prepared, right: Prepared, output: Output
 ) -> np.ndarray:
     union = comparison.criterion(fitter(left.statistics, right.statistics), comparison.penalty_scale)
     return output.compute(union, left.as_column(), right)
 
 
-def _rows_of_block(comparison: Comparison, left: Prepared, right: Prepared, output: Output) -> np.ndarray:
+def _rows_of_block(comparison: GroupModel, left: Prepared, right: Prepared, output: Output) -> np.ndarray:
     fit = Fit(comparison.likelihood, comparison.likelihood.pool(left.statistics, right.statistics))
     return output.compute(comparison.criterion(fit, comparison.penalty_scale), left, right)
 

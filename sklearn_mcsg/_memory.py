@@ -1,0 +1,24 @@
+"""How much is computed at a time: one table of budgets, all of them within scikit-learn's `working_memory`.
+
+Budgets are bytes of the arrays of one step, temporary ones included. Below the size of a processor's cache a step is
+faster; above it, larger steps save the overhead of many small ones.
+"""
+
+from __future__ import annotations
+
+from sklearn import get_config
+
+COSINES = 2**21  # a matrix of cosines that is finished while it is in the cache
+VECTORS = 2**22  # vectors of groups in float64, a few copies
+REPAIRS = 2**22  # statistics of pairs that are pooled again
+PAIRS = 2**25  # a block of pairs of groups
+COORDINATES = 2**25  # coordinates of groups
+CANDIDATES = 2**25  # statistics or points of the candidates of queries
+ROWS = 2**26  # rows of a matrix of distances
+REFERENCES = 2**27  # comparisons with reference groups
+DEVICE = 2**27  # a block on another device, which is slow to start many small computations
+
+
+def count_within(nbytes: int, budget: float = float("inf")) -> int:
+    """Number of items of `nbytes` that fit into a budget and into the working memory; at least 1."""
+    return max(1, int(min(get_config()["working_memory"] * 2**20, budget) // max(1, nbytes)))
