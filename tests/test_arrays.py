@@ -13,10 +13,10 @@ from sklearn_mcsg import (
     GroupNeighbors,
     MeanVector,
     ModelComparisonSimilarity,
-    _arrays,
 )
-from sklearn_mcsg.engine import comparison
+from sklearn_mcsg.engine import model as engine
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.groups import arrays as array_kinds
 from sklearn_mcsg.groups.arrays import ArrayKind, check_same_place
 
 TAKEN = (
@@ -83,7 +83,7 @@ def test_many_groups_in_blocks(library, likelihood, dtype, monkeypatch):
         model = ModelComparisonSimilarity(likelihood, output=output)
         expected = model.pairwise(groups)
         for nbytes in (1, 2**16, 2**27):
-            monkeypatch.setattr(comparison, "DEVICE_BYTES", nbytes if nbytes > 1 else 640 * 49)
+            monkeypatch.setattr(engine, "DEVICE_BYTES", nbytes if nbytes > 1 else 640 * 49)
             found = model.pairwise(arrays)
             assert_same(found, expected, arrays[0])
             assert np.array_equal(to_numpy(found), to_numpy(found).T)
@@ -263,7 +263,7 @@ class SingleOnly:
 
 def test_a_device_without_double_precision_computes_in_single(monkeypatch):
     # versions of scikit-learn ask the namespace or its name
-    monkeypatch.setattr(_arrays, "max_precision_float_dtype", lambda xp, device: xp.float32)
+    monkeypatch.setattr(array_kinds, "max_precision_float_dtype", lambda xp, device: xp.float32)
     kind = ArrayKind(SingleOnly(), "gpu", np.dtype("float32"))
     assert kind.asarray(np.ones(2)).dtype == np.float32
     assert kind.promoted(np.dtype("float64")).dtype == np.float32

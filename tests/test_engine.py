@@ -258,10 +258,10 @@ def test_without_numba_large_work_warns_once_and_uses_numpy():
 
 @pytest.mark.parametrize("error", [ImportError("Numba needs NumPy 2.3 or less"), OSError("libLLVM does not load")])
 def test_numba_that_does_not_load(error, make_groups, monkeypatch):
-    def kernels():
+    def load_kernels():
         raise error
 
-    monkeypatch.setattr(dispatch, "kernels", kernels)
+    monkeypatch.setattr(dispatch, "load_kernels", load_kernels)
     monkeypatch.setattr(dispatch, "_LOAD_FROM", 0)
     monkeypatch.setattr(dispatch, "_are_loaded", lambda names: False)
     dispatch._can_be_loaded.cache_clear()

@@ -35,8 +35,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.array_groups import DEVICE_BYTES, ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.groups.regroup import balanced, condensed, without_weightless
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics
-from sklearn_mcsg.likelihoods.base import pooled_nbytes
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics, pooled_nbytes
 from sklearn_mcsg.storage import register
 
 _REFERENCE_BYTES = 2**27  # of comparisons with reference groups at a time

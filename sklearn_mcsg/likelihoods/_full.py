@@ -15,10 +15,10 @@ import numpy as np
 
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.blocks import block_rows, blocks, pieces
+from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, kept_parts, load_kernels, pseudo_parts
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
-from sklearn_mcsg.likelihoods.priors import NormalWishart, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
+from sklearn_mcsg.likelihoods._priors import NormalWishart, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
     Part,
     Statistics,
     by_blocks,
@@ -374,16 +374,17 @@ def _by_lanes(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray,
     (n, mean, f), (m, mean_right, g) = left, (value[order] for value in right)
     p, q, ridge = sizes[0], sizes[1][order], ridge[:, order]
     d, centre = mean.shape[1], 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
-    lanes = kernels().LANES
+    kernels = load_kernels()
+    lanes = kernels.LANES
     most = np.repeat(np.maximum.reduceat(q, np.arange(0, len(q), lanes)), lanes)[: len(q)]
     outside = np.where(p[:, None] + most < d, d - (p[:, None] + q + 1), 0)
     log_det, doubt = np.empty(ridge.shape), np.empty(ridge.shape)
     if p.min() + most.min() < d:
         a, b = _with_means(f, p, mean - centre), _with_means(g, q, mean_right - centre)
-        kernels().gram_log_dets(n, p, *a[1:], m, q, *b[1:], b[0] @ a[0].T, ridge, most, d, log_det, doubt)
+        kernels.gram_log_dets(n, p, *a[1:], m, q, *b[1:], b[0] @ a[0].T, ridge, most, d, log_det, doubt)
     if p.max() + most.max() >= d:
         scatters = f.swapaxes(1, 2) @ f, g.swapaxes(1, 2) @ g
-        kernels().scatter_log_dets(n, p, mean, scatters[0], m, most, mean_right, scatters[1], ridge, log_det, doubt)
+        kernels.scatter_log_dets(n, p, mean, scatters[0], m, most, mean_right, scatters[1], ridge, log_det, doubt)
     log_det += outside * np.log(ridge, where=outside > 0, out=np.zeros_like(ridge))
     back = np.argsort(order)
     return log_det[:, back], doubt[:, back]

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import block_rows, group_of, pieces
 from sklearn_mcsg.likelihoods import bessel
+from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, kept_parts, load_kernels, pseudo_parts
 from sklearn_mcsg.likelihoods._normal import outer_squares
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
-from sklearn_mcsg.likelihoods.statistics import (
+from sklearn_mcsg.likelihoods._statistics import (
     Part,
     Statistics,
     by_blocks,
@@ -148,7 +149,7 @@ class ResultantUnions(Unions[Resultants]):
         """One minus the squared mean resultant length."""
         x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
         gap = outer_squares(x, np.square(x).sum(axis=1), y, np.square(y).sum(axis=1), 2.0)
-        kernels().gap_of_resultants(gap, self.left.n, self.right.n)
+        load_kernels().gap_of_resultants(gap, self.left.n, self.right.n)
         return gap
 
     @property
@@ -324,7 +325,7 @@ def _squares_around_unions(near: Resultants, far: Resultants, length: np.ndarray
         for owners, piece, numbers, products in products_with_means(part, far.n[:, None] * far.mean, unit):
             weights, shift = piece.row_weights, numbers[:, 2]
             rows = inverse[owners], length[owners]
-            kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
+            load_kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
     return sums
 
 
@@ -332,7 +333,7 @@ def _lookup(name: str, gap: np.ndarray, n_features: int) -> np.ndarray:
     """A function of mean resultant lengths, from one minus their squares and a table."""
     position = np.log(gap)
     table = _table(n_features, float(np.ceil(1 - position.min())))
-    kernels().piecewise_cubic(position, table[name], _NODES)
+    load_kernels().piecewise_cubic(position, table[name], _NODES)
     return position
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, Segments, Unions, load_kernels
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.base import ArrayUnions, Likelihood, Segments, Unions, kernels, lazy
-from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
+from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
     Statistics,
     centred_sums,
     corpus_mean,
@@ -280,10 +281,10 @@ def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 
     arguments: Any = *padded(left, 1, transposed=False), *padded(right, 0, transposed=True), step, times, unscaled
     out = np.empty((len(arguments[0]), len(right[0])))
     if not fourth:
-        getattr(kernels(), f"log_products_{dtype.name}")(*arguments, out)
+        getattr(load_kernels(), f"log_products_{dtype.name}")(*arguments, out)
         return (out[:count],)
     kurtosis = np.empty_like(out)
-    kernels().log_products_and_kurtosis(*arguments, out, kurtosis)
+    load_kernels().log_products_and_kurtosis(*arguments, out, kurtosis)
     return out[:count], kurtosis[:count]
 
 
@@ -293,7 +294,7 @@ def _scaled_and_padded(
     """Arrays in the form that the kernels take; padding multiplies products by 1 and adds 0 to sums."""
     n, mean, *moments = side
     factors = [2.0**scale, 4.0**scale]  # for means and for scatters
-    rows = 0 if transposed else -len(n) % kernels().ROWS
+    rows = 0 if transposed else -len(n) % load_kernels().ROWS
     powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
     powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
     arrays = [np.concatenate([n, np.ones(rows)]).astype(dtype)]

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
-from sklearn_mcsg.likelihoods.base import (
+from sklearn_mcsg.likelihoods._base import (
     ArrayUnions,
     Likelihood,
     Segments,
     Unions,
     kept_parts,
-    kernels,
-    lazy,
+    load_kernels,
     pseudo_parts,
 )
-from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
+from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
+from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
     Part,
     Statistics,
     centred_sums,
@@ -287,7 +287,7 @@ def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.
     p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
     variance = outer_squares(x, p, y, q, -2.0)
     distances = variance.copy() if keep else None
-    kernels().pooled_variance(variance, n, s, m, t, d)
+    load_kernels().pooled_variance(variance, n, s, m, t, d)
     rounding = _LOST_DIGITS * np.sqrt(d)
     if rounding * (p.max() + q.max()) * max(n.max(), m.max()) <= s.min() + t.min():
         return variance, np.zeros((1, 1), dtype=bool), distances
@@ -317,10 +317,10 @@ def _moments_about_unions(
     for part in near.parts:
         projected = np.zeros((3, len(near), len(far)))
         for owners, piece, numbers, products in products_with_means(part, far.mean - part.centre, deviations):
-            kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
+            load_kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
         values: Any = part.values
         squares = values.rows()[:, 1]
         totals = np.column_stack([part.rows.totals, part.rows.sum(np.column_stack([squares, squares**2]))])
         total = sums.setdefault(part.noise, np.zeros((3, len(near), len(far))))
-        kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)
+        load_kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)
     return sums

@@ -22,34 +22,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.arrays import namespace_of
 from sklearn_mcsg.groups.regroup import without_labels
-from sklearn_mcsg.likelihoods.statistics import Part, Statistics
+from sklearn_mcsg.likelihoods._statistics import Part, Statistics
 from sklearn_mcsg.storage import register
 
 S = TypeVar("S", bound=Statistics)
-T = TypeVar("T")
 
 _REPAIR_BYTES = 2**22  # size of the statistics pooled at a time
 
 
-class lazy(Generic[T]):
-    """`functools.cached_property` without its lock, which before Python 3.12 all instances share across threads."""
-
-    def __init__(self, function: Callable[[Any], T]):
-        self.function = function
-        self.__doc__ = function.__doc__
-
-    def __get__(self, instance: object, owner: type | None = None) -> T:
-        if instance is None:
-            return self  # type: ignore[return-value]
-        value = instance.__dict__[self.function.__name__] = self.function(instance)
-        return value
-
-
 @cache
-def kernels() -> ModuleType:
+def load_kernels() -> ModuleType:
     """The compiled kernels. The first call loads numba, so it is delayed until a matrix needs them."""
     from sklearn_mcsg.likelihoods import kernels
 
@@ -57,7 +43,7 @@ def kernels() -> ModuleType:
 
 
 @cache
-def segment_kernels() -> ModuleType:
+def load_segment_kernels() -> ModuleType:
     """The compiled kernels for segments of a sequence, which load numba."""
     from sklearn_mcsg.likelihoods import segment_kernels
 
@@ -331,7 +317,7 @@ class Unions(ABC, Generic[S]):
         """Values plus a constant, times a factor and the total weights; values may be overwritten."""
         if not self.compiled:
             return (values + constant) * (factor * self.n)
-        kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
+        load_kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
         return values
 
     def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -430,7 +416,7 @@ class Segments(ABC, Generic[S]):
         """The result of a compiled kernel for all segments, begun with weight, mean and scatter."""
         out = np.full(self.shape, fill)
         arguments = np.ascontiguousarray(rows), np.ascontiguousarray(self.rows.n), *start, self.first, self.begin
-        getattr(segment_kernels(), kernel)(*arguments, out)
+        getattr(load_segment_kernels(), kernel)(*arguments, out)
         return out
 
 
