@@ -21,7 +21,7 @@ from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, No
 from sklearn_mcsg.engine import dispatch, parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.likelihoods import full
+from sklearn_mcsg.likelihoods import _full as full
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)

@@ -92,7 +92,7 @@ class PooledClasses:
         """These classes with the groups of others added."""
         labels = np.union1d(self.labels, other.labels)
         _, mine, theirs = np.intersect1d(self.labels, other.labels, return_indices=True)
-        pooled = self.start.likelihood.pool(self.statistics[mine], other.statistics[theirs]).compact()
+        pooled = self.start.likelihood.pool(self.statistics[mine], other.statistics[theirs]).consolidated()
         own, others = (np.searchsorted(labels, classes.labels) for classes in (self, other))
         counts, rows = np.zeros(len(labels), dtype=int), np.empty(len(labels), dtype=int)
         np.add.at(counts, np.concatenate([own, others]), np.concatenate([self.counts, other.counts]))

@@ -23,15 +23,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._lazy import lazy
+from sklearn_mcsg._memory import REPAIRS, count_within
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.arrays import namespace_of
-from sklearn_mcsg.groups.regroup import without_labels
-from sklearn_mcsg.likelihoods._statistics import Part, Statistics
+from sklearn_mcsg.likelihoods._statistics import Statistics
 from sklearn_mcsg.storage import register
 
 S = TypeVar("S", bound=Statistics)
-
-_REPAIR_BYTES = 2**22  # size of the statistics pooled at a time
 
 
 @cache
@@ -237,10 +235,9 @@ class Fit:
         return self._computed("log_evidence")
 
     def _computed(self, quantity: str) -> np.ndarray:
-        values = getattr(self.likelihood, quantity)(self._statistics)
         if isinstance(self._statistics, Unions):
-            self._statistics.repair(values, quantity)
-        return self._shaped(values)
+            return self._shaped(self._statistics.compute(quantity))
+        return self._shaped(getattr(self.likelihood, quantity)(self._statistics))
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values if self._shape is None else values.reshape(self._shape)
@@ -255,6 +252,10 @@ def fit_pairs(likelihood: Likelihood[S], left: S, right: S) -> Fit:
 def pooled_nbytes(left: Statistics, right: Statistics) -> int:
     """Bytes that pooling and fitting may take for each pair, temporary arrays included."""
     return 4 * (left.row_nbytes + right.row_nbytes)
+
+
+class RangeError(ArithmeticError):
+    """The numbers of some groups differ too widely for a fast formula; `Unions` then pools all pairs."""
 
 
 class Unions(ABC, Generic[S]):
@@ -289,17 +290,21 @@ class Unions(ABC, Generic[S]):
         """Mask of pairs for which a computed quantity has lost too many digits; None means no pairs."""
         return None
 
-    def repair(self, values: np.ndarray, quantity: str) -> None:
-        """Recompute a quantity by pooling, for the pairs where it is imprecise."""
-        wrong = self.imprecise(quantity)
-        indices = np.empty((0, 2)) if wrong is None else np.argwhere(wrong)
-        if not len(indices):
-            return
-        step = max(1, _REPAIR_BYTES // (self.left.row_nbytes + self.right.row_nbytes))
-        for batch in gen_batches(len(indices), step):
+    def compute(self, quantity: str) -> np.ndarray:
+        """A quantity by the likelihood's formula; by pooling, for the pairs where the formula is imprecise."""
+        try:
+            values = getattr(self.likelihood, quantity)(self)
+            wrong = self.imprecise(quantity)
+        except RangeError:
+            values, wrong = np.empty(self.shape), np.ones(self.shape, dtype=bool)
+        if wrong is None or not wrong.any():
+            return values
+        indices = np.argwhere(wrong)
+        for batch in gen_batches(len(indices), count_within(self.left.row_nbytes + self.right.row_nbytes, REPAIRS)):
             i, j = indices[batch].T
             pooled = self.likelihood.pool(self.left[i], self.right[j])
             values[i, j] = getattr(self.likelihood, quantity)(pooled)
+        return values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -418,15 +423,3 @@ class Segments(ABC, Generic[S]):
         arguments = np.ascontiguousarray(rows), np.ascontiguousarray(self.rows.n), *start, self.first, self.begin
         getattr(load_segment_kernels(), kernel)(*arguments, out)
         return out
-
-
-def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
-    """The vectors themselves, by reference, if moments above the second order are needed."""
-    return (Part(without_labels(groups)),) if order > 2 else ()
-
-
-def pseudo_parts(location: np.ndarray, strength: float, noise: object, kept: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Pseudo-vectors as one weighted vector with noise, if the statistics keep vectors."""
-    if not kept:
-        return ()
-    return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

@@ -277,7 +277,7 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
 
 def _check_vectors(comparison: GroupModel, rows: Statistics) -> None:
     """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
-    if not getattr(rows, "parts", ()):
+    if not rows.keeps_vectors:
         return
     kinds = {name: kind() for name, kind in CRITERIA.items()}
     names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]
