@@ -51,12 +51,31 @@ def load_segment_kernels() -> ModuleType:
 class Likelihood(BaseEstimator, ABC, Generic[S]):
     """A family of models for groups of vectors; subclass it to add one.
 
-    A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
-    `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
-    `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`, `unpool` the removal of
-    groups from the classes of a `ModelComparisonClassifier`. The class attribute `unions` may name a subclass of
-    `Unions`, which computes all pairs faster, and `segments` a subclass of `Segments`, which does so for the segments
-    of a sequence.
+    A subclass must define four methods: `statistics` of groups, `pool` for the statistics of their unions,
+    `log_likelihood` at its maximum, and `n_parameters`. All others are optional, and each enables a use:
+
+    ================================  ============================================================================
+    `tic_penalty`                     the criterion ``"tic"``
+    `log_evidence`, `learn_prior`     the criterion ``"bayes"``, together with a parameter `prior`
+    `pseudo_group`                    ``prior_strength > 0``
+    `vector_log_likelihood`           `ModelComparisonSimilarity.explain`
+    `unpool`                          probabilities of `ModelComparisonClassifier`, and removing groups from it
+    `coordinates`                     `GroupEmbedding` without landmarks
+    `coordinate_shares`               `GroupEmbedding.explain`
+    `balance`                         the output ``"kernel"``, if `has_kernel`
+    `statistics_of_moments`           arrays of other libraries than NumPy, if `array_unions` is set
+    `for_pairs`                       numbers of each group that are computed once, before it is compared with others
+    ================================  ============================================================================
+
+    Class attributes are optional too:
+
+    =========================  ===================================================================================
+    `unions`                   a subclass of `Unions`, which compares all pairs faster than pooling each pair
+    `segments`                 a subclass of `Segments`, which does so for the segments of a sequence
+    `array_unions`             a subclass of `ArrayUnions`, which does so for arrays of other libraries than NumPy
+    `max_coordinate_features`  the most features for which `coordinates` is defined; ``None`` means any number
+    `has_kernel`               whether distances of balanced groups are conditionally negative definite
+    =========================  ===================================================================================
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
     defines them before loading an index.
@@ -87,7 +106,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     segments: ClassVar[type[Segments] | None] = None
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
-    has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
+    has_kernel: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
