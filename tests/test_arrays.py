@@ -83,7 +83,7 @@ def test_many_groups_in_blocks(library, likelihood, dtype, monkeypatch):
         model = ModelComparisonSimilarity(likelihood, output=output)
         expected = model.pairwise(groups)
         for nbytes in (1, 2**16, 2**27):
-            monkeypatch.setattr(engine, "DEVICE_BYTES", nbytes if nbytes > 1 else 640 * 49)
+            monkeypatch.setattr(engine, "DEVICE", nbytes if nbytes > 1 else 640 * 49)
             found = model.pairwise(arrays)
             assert_same(found, expected, arrays[0])
             assert np.array_equal(to_numpy(found), to_numpy(found).T)

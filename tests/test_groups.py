@@ -83,6 +83,18 @@ def test_concatenate():
     same(again, [*ARRAYS, *ARRAYS[1:]])
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
+def test_tables_are_joined_whatever_integers_index_them(dtype):
+    groups = [Groups(np.eye(3) + k, [0, 2, 3], indices=np.array([2, 0, 1], dtype=dtype)) for k in range(2)]
+    joined = Groups.concatenate(groups)
+    same(joined, [*groups[0], *groups[1]])
+    assert joined.indices.dtype.kind in "iu"
+
+
+def test_users_see_few_names():
+    assert len([name for name in dir(Groups) if not name.startswith("_")]) <= 20
+
+
 def test_from_labels():
     X = np.arange(10.0).reshape(5, 2)
     groups, labels = Groups.from_labels(X, ["b", "a", "b", "c", "a"], weights=[1, 2, 3, 4, 5])
@@ -226,6 +238,7 @@ BAD = {
     "4-d array": (np.ones((2, 2, 2, 2)), ValueError, "dim 4"),
     "number": (3.0, ValueError, "Expected 2D array"),
     "mixed widths": ([ONE, ONE, np.ones((2, 4))], ValueError, "group 0 has 3 and group 2 has 4"),
+    "no features beside others": ([ONE, np.ones((2, 0))], ValueError, "group 0 has 3 and group 1 has 0"),
     "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "group 0 do not have the same number"),
     "NaN": ([ONE, ONE * np.nan], ValueError, "contains NaN.*group 1"),
     "inf": ([ONE, ONE, -ONE * np.inf], ValueError, "contains inf.*group 2"),
@@ -246,7 +259,7 @@ BAD = {
     "objects": ([np.array([[{}, 1.0]], dtype=object)], TypeError, "group 0 must hold numbers"),
     "complex": ([ONE, ONE * 1j], ValueError, "Complex data not supported: group 1"),
     "complex array": (np.ones((2, 3), dtype=complex), ValueError, "Complex data not supported"),
-    "sparse": (sparse.eye(3), TypeError, "sparse matrix: pass X.toarray"),
+    "sparse": (sparse.eye(3), TypeError, "X is a sparse matrix.*pass X.toarray"),
     "sparse group": ([ONE, sparse.eye(3)], TypeError, "Group 1 is a sparse matrix"),
     "arrow numbers": (pa.array([1.0, 2.0]), TypeError, "must hold lists of vectors, got type double"),
     "arrow nulls": (pa.array([[[1.0]], None]), ValueError, "holds nulls"),
@@ -258,6 +271,12 @@ BAD = {
 def test_bad_input_gets_a_sentence(X, error, message):
     with pytest.raises(error, match=message):
         validate_groups(X)
+
+
+@pytest.mark.parametrize("X", [BAD["text"][0], BAD["sparse"][0], BAD["complex array"][0][None]])
+def test_errors_name_the_input(X):
+    with pytest.raises((TypeError, ValueError), match=r"(?<!\w)Y(?!\w)"):
+        validate_groups(X, name="Y")
 
 
 BAD_PARTS = {

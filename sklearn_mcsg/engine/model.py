@@ -23,8 +23,8 @@ from numpy.typing import DTypeLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._memory import DEVICE, count_within
 from sklearn_mcsg._memory import PAIRS as CACHE_BYTES
-from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.blocks import matrix_blocks
 from sklearn_mcsg.engine.dispatch import PairFitter, choose_fitter
@@ -32,7 +32,7 @@ from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.array_groups import DEVICE_BYTES, ArrayGroups
+from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.groups.regroup import balanced, condensed, without_weightless
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Fit, Likelihood, Statistics, pooled_nbytes
@@ -229,7 +229,7 @@ class GroupModel:
         shape = left.n.shape[0], right.n.shape[0]
         result = xp.empty(shape, dtype=getattr(xp, kind.dtype.name), device=kind.device)
         unions: Any = self.likelihood.array_unions
-        blocks = matrix_blocks(*shape, symmetric, 32 * left.statistics.n_features, DEVICE_BYTES)
+        blocks = matrix_blocks(*shape, symmetric, 32 * left.statistics.n_features, DEVICE)
         n_pairs = sum((i.stop - i.start) * (j.stop - j.start) for i, j in blocks)
         with np.errstate(all="ignore"), progress(self.verbose, n_pairs) as advance:
             for i, j in blocks:

@@ -97,7 +97,8 @@ class Groups:
         names[self.indices] = labels
         if (names[self.indices] == labels).all():
             return names
-        self.vectors, self.indices = self.vectors[self.indices], None
+        self.vectors = self.vectors[self.indices]
+        self.indices = None
         return labels
 
     def __getstate__(self) -> dict[str, Any]:
@@ -162,14 +163,16 @@ class Groups:
         checked = [checks.check_group(array, i) for i, array in enumerate(arrays)]
         if not checked:
             raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
-        width, first = next(((a.shape[1], i) for i, a in enumerate(checked) if a.shape[1]), (0, 0))
-        if width == 0:
+        filled = [i for i, array in enumerate(checked) if array.shape[1]]
+        if not filled:
             raise ValueError(
                 f"No group has any vector with at least one feature: found 0 feature(s) "
                 f"(shape=({len(checked)}, 0)) while a minimum of 1 is required."
             )
+        first = filled[0]
+        width = checked[first].shape[1]
         for i, array in enumerate(checked):
-            if array.shape[1] != width and array.size + array.shape[1] > 0:
+            if array.shape[1] != width and array.shape != (0, 0):  # the shape of an empty list
                 raise ValueError(
                     f"All vectors must have the same number of features, but group {first} has {width} "
                     f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
@@ -351,9 +354,8 @@ class Groups:
         weights = None if self.weights is None else self.weights[rows]
         if self.indices is not None:
             return self._packed(self.vectors, offsets, self.indices[rows], weights, self._names)
-        return self._packed(
-            self.vectors[rows], offsets, None, weights, None if self._names is None else self._names[rows]
-        )
+        names = None if self._names is None else self._names[rows]
+        return self._packed(self.vectors[rows], offsets, None, weights, names)
 
     def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
         """Select any rows; the table stays the same."""

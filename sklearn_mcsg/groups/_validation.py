@@ -6,9 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils import check_array
 
+from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import are_dispatched, is_array, raise_not_taken
 from sklearn_mcsg.groups.blocks import group_of
@@ -71,7 +71,7 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
 def raise_of_values(name: str, i: int, is_nan: bool) -> NoReturn:
     """Raise the error for a group that holds NaN or infinity."""
     kind = "NaN" if is_nan else "inf"
-    raise ValueError(f"Input {name} contains {kind}: the first is in group {i}. Remove or replace such vectors.")
+    raise ValueError(f"Input {name} contains {kind}: the first is in group {i}. Remove or replace vectors with {kind}.")
 
 
 def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x") -> Groups:
@@ -104,7 +104,7 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
         what = "vectors of positive weight" if x.n_rows else "vectors"
         raise ValueError(
             f"{name} has no {what}: there is nothing to compare. Set pad_token for texts, or prior_strength > 0 and "
-            f"fit, to compare empty groups."
+            f"call fit, to compare empty groups."
         )
     return validate_groups(x, allow_empty=True, name=name)
 
@@ -127,7 +127,7 @@ def check_same_length(left: Groups, right: Groups) -> None:
         )
 
 
-def _to_groups(X: Any, name: str = "X") -> Groups:
+def _to_groups(X: Any, name: str) -> Groups:
     if isinstance(X, Groups):
         return X
     if are_dispatched(X):
@@ -135,27 +135,28 @@ def _to_groups(X: Any, name: str = "X") -> Groups:
     if is_array(X):
         X = np.asarray(X)
     if sparse.issparse(X):
-        raise TypeError("Groups of vectors are dense, but X is a sparse matrix: pass X.toarray().")
+        raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass {name}.toarray().")
     if isinstance(X, str | bytes):
         raise TypeError(
-            "X is a string; a collection of groups of vectors is required. Texts must be turned into vectors first."
+            f"{name} is a string; a collection of groups of vectors is required. Turn texts into vectors first, for "
+            f"example with EmbeddingVectorizer."
         )
     if hasattr(X, "to_arrow") and not hasattr(X, "columns"):
         X = X.to_arrow()
     if hasattr(X, "to_pylist"):
         return _from_arrow(X)
     if hasattr(X, "columns") and X.shape[1] == 1 and len(X) and np.ndim(next(iter(X[X.columns[0]]))) > 0:
-        return _to_groups(X[X.columns[0]])
+        return _to_groups(X[X.columns[0]], name)
     if hasattr(X, "iloc") and X.ndim == 1:
         X = list(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
-        n_groups, size, width = check_numeric(X, "X").shape
+        n_groups, size, width = check_numeric(X, name).shape
         groups = Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
         warn_of_padding(groups.vectors, groups.offsets)
         return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
-    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
     return Groups(vectors, np.arange(len(vectors) + 1))
 
 
@@ -204,8 +205,8 @@ def _check_filled(groups: Any) -> None:
     what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
     raise ValueError(
         f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0 in ModelComparisonSimilarity and fit, which gives every group pseudo-vectors of the "
-        f"fitted corpus."
+        f"prior_strength > 0 in ModelComparisonSimilarity and call fit, which gives every group pseudo-vectors of "
+        f"the fitted corpus."
     )
 
 
@@ -215,7 +216,7 @@ def _check_finite(groups: Groups, name: str) -> None:
         return
     whole_table = groups.indices is None or len(groups.vectors) <= len(groups.indices)
     n_rows = len(groups.vectors) if whole_table else groups.n_rows
-    step = max(1, int(get_config()["working_memory"] * 2**20 // (8 * groups.n_features)))
+    step = count_within(8 * groups.n_features)
     for start in range(0, n_rows, step):
         rows = slice(start, start + step)
         block = groups.vectors[rows] if whole_table else groups.vectors[groups.row_indices[rows]]

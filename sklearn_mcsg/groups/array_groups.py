@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._memory import count_within
+from sklearn_mcsg._memory import DEVICE, count_within
 from sklearn_mcsg.groups._groups import offsets_of
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
 from sklearn_mcsg.groups.arrays import ArrayKind, is_array
 from sklearn_mcsg.groups.checks import warn_of_zeros
-
-DEVICE_BYTES = 2**27  # of temporary arrays per block: a device is slow to start many small computations
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +54,14 @@ class ArrayGroups:
     def read(cls, X: Any, *, allow_empty: bool = False, name: str = "X") -> ArrayGroups:
         """Turn an array or a list of arrays into validated groups; their values are checked when they are read."""
         if isinstance(X, list | tuple):
-            for i, array in enumerate(X):
+            arrays = list(X)
+            for i, array in enumerate(arrays):
                 if not is_array(array):
-                    kinds = type(array).__name__, type(X[0]).__name__
-                    raise TypeError(f"Group {i} is of type {kinds[0]}, but group 0 of type {kinds[1]}: convert one.")
-            kind = ArrayKind.of(list(X))
-            groups = cls(list(X), kind, *_shapes(list(X), kind), name)
+                    found, expected = type(array).__name__, type(arrays[0]).__name__
+                    raise TypeError(f"Group {i} is of type {found}, but group 0 of type {expected}: convert one.")
+            kind = ArrayKind.of(arrays)
+            sizes, n_features = _shapes(arrays, kind)
+            groups = cls(arrays, kind, sizes, n_features, name)
         else:
             kind = ArrayKind.of([X])
             shape = _checked_shape(X, name, kind, (2, 3))
@@ -89,9 +89,9 @@ class ArrayGroups:
         return int(self.sizes.sum())
 
     @property
-    def output_dtype(self) -> ArrayKind:
-        """The kind of results."""
-        return self.kind
+    def output_dtype(self) -> np.dtype:
+        """Precision of results, as NumPy names it."""
+        return self.kind.dtype
 
     @property
     def vectors(self) -> Any:
@@ -116,18 +116,19 @@ class ArrayGroups:
         """Groups of equal size as one array, as many at a time as fit into the working memory, and their indices."""
         for size in np.unique(self.sizes[self.sizes > 0]):
             rows = np.flatnonzero(self.sizes == size)
-            for batch in gen_batches(len(rows), count_within(32 * int(size) * self.n_features, DEVICE_BYTES)):
+            for batch in gen_batches(len(rows), count_within(32 * int(size) * self.n_features, DEVICE)):
                 if isinstance(self.arrays, list):
                     working, xp = self.kind.working, self.kind.xp
-                    yield rows[batch], xp.stack([xp.astype(self.arrays[i], working, copy=False) for i in rows[batch]])
+                    arrays = [xp.astype(self.arrays[i], working, copy=False) for i in rows[batch]]
+                    yield rows[batch], xp.stack(arrays)
                 else:
                     yield rows[batch], self.arrays[batch, ...]
 
     def _check_values(self, i: int) -> None:
         """Raise if a group holds NaN or infinity."""
-        vectors = self[i : i + 1].vectors
-        if not self.kind.xp.all(self.kind.xp.isfinite(vectors)):
-            raise_of_values(self.name, self.first + i, bool(self.kind.xp.any(self.kind.xp.isnan(vectors))))
+        vectors, xp = self[i : i + 1].vectors, self.kind.xp
+        if not xp.all(xp.isfinite(vectors)):
+            raise_of_values(self.name, self.first + i, bool(xp.any(xp.isnan(vectors))))
 
     def _warn_of_padding(self) -> None:
         """Warn of vectors that are zero beside others of their group, as `warn_of_padding` does."""
@@ -155,7 +156,7 @@ def _shapes(arrays: list[Any], kind: ArrayKind) -> tuple[np.ndarray, int]:
 
 
 def _checked_shape(array: Any, name: str, kind: ArrayKind, n_axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an array of real numbers; raise if it is no such array, or has another number of axes."""
+    """The shape of an array of real numbers; raise if its numbers are complex, or if it has another number of axes."""
     if len(array.shape) not in n_axes:
         expected = "3-d (n_groups, n_vectors, n_features), or 2-d" if 3 in n_axes else "2-d (n_vectors, n_features)"
         raise ValueError(f"{name} has {len(array.shape)} dimension(s), but must be {expected}.")
@@ -171,7 +172,8 @@ def project_on_device(
 
     If `rounding` is given, they are scaled to unit length; those without entries above it become zero.
     """
-    xp, rows = kind.xp, kind.asarray(coordinates - mean) @ kind.asarray(projection)
+    xp = kind.xp
+    rows = kind.asarray(coordinates - mean) @ kind.asarray(projection)
     if rounding is not None:
         largest = xp.max(xp.abs(rows), axis=1, keepdims=True)
         rows = rows / xp.where(largest > rounding, largest, float("inf"))

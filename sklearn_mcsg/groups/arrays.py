@@ -36,9 +36,9 @@ def namespace_of(array: Any) -> Any:
 def raise_not_taken(name: str) -> NoReturn:
     """Raise the error for arrays where only NumPy's are taken."""
     raise TypeError(
-        f"{name} holds arrays of another library than NumPy, which only fit, partial_fit, transform, fit_transform, "
-        f"pairwise and paired of ModelComparisonSimilarity, and fit, partial_fit, transform and fit_transform of "
-        f"GroupEmbedding take. Convert them, for example PyTorch tensors by .cpu().numpy()."
+        f"{name} holds arrays of another library than NumPy. Only fit, partial_fit, transform, fit_transform, pairwise "
+        f"and paired of ModelComparisonSimilarity, and fit, partial_fit, transform and fit_transform of GroupEmbedding "
+        f"take them. Convert them, for example PyTorch tensors by .cpu().numpy()."
     )
 
 

@@ -133,19 +133,22 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
     for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
         if np.shape(part) != (size,):
             raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
-    return np.concatenate([np.asarray(part, dtype=object if name == "labels" else None) for part in parts])
+    dtype = object if name == "labels" else None
+    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts])
 
 
 def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:
     """Warn of vectors that are zero beside others of their group that are not, as padding is.
 
-    Vectors of weight 0, of integers, and of a single feature are no padding.
+    Vectors of weight 0, of integers, and of a single feature are not padding.
     """
     if vectors.dtype.kind != "f" or vectors.shape[1] < 2:
         return
-    zero, width = np.flatnonzero(vectors[:, 0] == 0), 1
+    zero = np.flatnonzero(vectors[:, 0] == 0)
+    width = 1  # of the features that were compared with 0
     while len(zero) and width < vectors.shape[1]:
-        zero, width = zero[~vectors[zero, width : 2 * width].any(axis=1)], 2 * width
+        zero = zero[~vectors[zero, width : 2 * width].any(axis=1)]
+        width *= 2
     if weights is not None:
         zero = zero[weights[zero] > 0]
     warn_of_zeros(zero, offsets, stacklevel=5)
@@ -157,7 +160,8 @@ def warn_of_zeros(zero: np.ndarray, offsets: np.ndarray, stacklevel: int) -> Non
     partly = np.bincount(groups, minlength=len(offsets) - 1) < np.diff(offsets)
     zero, groups = zero[partly[groups]], groups[partly[groups]]
     if len(zero):
-        first, what = groups[0], "vector is" if len(zero) == 1 else "vectors are"
+        first = groups[0]
+        what = "vector is" if len(zero) == 1 else "vectors are"
         warnings.warn(
             f"{len(zero)} {what} zero beside others that are not (the first is row {zero[0] - offsets[first]} of group "
             f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "

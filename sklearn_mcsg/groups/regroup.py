@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_mcsg.groups._groups import Groups, offsets_of
-from sklearn_mcsg.groups.blocks import block_rows
+from sklearn_mcsg.groups.blocks import block_rows, per_vector
 
 
 def packed(
@@ -37,7 +37,7 @@ def divided(groups: Groups, rows: np.ndarray) -> Groups:
 
 def balanced(groups: Groups) -> Groups:
     """The groups with weights that sum to 1 in each group; groups of total weight 0 keep it."""
-    totals = np.repeat(groups.totals, groups.sizes)
+    totals = per_vector(groups.totals, groups)
     weights = np.divide(groups.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
     return packed(groups.vectors, groups.offsets, groups.indices, weights, groups._names)
 
@@ -69,7 +69,7 @@ def condensed(groups: Groups) -> Groups:
     for i in large:
         own = groups._rows_of(int(i))
         before = slice(start, own.start)
-        totals = np.bincount(groups.indices[own], None if groups.weights is None else groups.weights[own])
+        totals = np.bincount(groups.indices[own], weights=None if groups.weights is None else groups.weights[own])
         distinct = np.flatnonzero(totals)
         indices += [groups.indices[before], distinct]
         weights += [_weights_of(groups, before), totals[distinct]]

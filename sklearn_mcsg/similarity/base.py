@@ -16,6 +16,7 @@ from sklearn_mcsg._checks import check_out
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.outputs import choose_output
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
+from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind, are_dispatched, check_same_place, host_dtype, kind_of, result_kind
 from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.similarity._fitted import FittedGroupsMixin, clear_same
@@ -390,7 +391,7 @@ class GroupSimilarity(
         """The learnt state, the given and the fitted groups, both prepared, and the dtype of the result."""
         learnt = self._learnt_for(self.output)
         left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
-        return learnt, left, right, result_kind(groups.output_dtype, self._fitted.dtype)
+        return learnt, left, right, result_kind(_kind_of_results(groups), self._fitted.dtype)
 
     def _prepare_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False, arrays: bool = True
@@ -406,11 +407,17 @@ class GroupSimilarity(
         left = read(X)
         if Y is None:
             prepared = self._prepare_groups(learnt, left, output)
-            return learnt, prepared, prepared, output, left.output_dtype
+            return learnt, prepared, prepared, output, _kind_of_results(left)
         right = read(Y, "Y")
         check_same_width(left, right)
-        check_same_place(left.output_dtype, right.output_dtype)
+        kinds = _kind_of_results(left), _kind_of_results(right)
+        check_same_place(*kinds)
         if paired:
             check_same_length(left, right)
         one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
-        return learnt, one, other, output, result_kind(left.output_dtype, right.output_dtype)
+        return learnt, one, other, output, result_kind(*kinds)
+
+
+def _kind_of_results(groups: Groups | ArrayGroups) -> np.dtype | ArrayKind:
+    """Library, device and precision of results for `ArrayGroups`; for `Groups`, the precision."""
+    return groups.kind if isinstance(groups, ArrayGroups) else groups.output_dtype
