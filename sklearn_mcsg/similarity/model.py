@@ -22,7 +22,7 @@ from sklearn_mcsg.engine.model import GroupModel, in_precision
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.explanation import Explanation, explain_groups
+from sklearn_mcsg.explanation import VectorExplanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
@@ -322,7 +322,9 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
 
     # Public methods -----------------------------------------------------------------------------------------------
 
-    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None) -> Explanation:
+    def explain(
+        self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None
+    ) -> VectorExplanation:
         """Explain the similarity of two groups by their vectors.
 
         Parameters
@@ -334,7 +336,7 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : VectorExplanation
             Parts that sum to the output ``"similarity"``.
 
         Examples
@@ -347,7 +349,8 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
           against: train -2.18, cat -1.89, dog -0.97
           (compared with the average vector)
         """
-        return explain_groups(*self._read_two(a, b), labels)
+        learnt, one, other = self._read_two(a, b)
+        return explain_groups(learnt.comparison, (one, other), labels)
 
     def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[Learnt, Groups, Groups]:
         """The learnt state and two validated single groups."""
