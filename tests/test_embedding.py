@@ -333,8 +333,8 @@ def test_pairs_for_and_against_are_summed_by_their_words():
     assert explanation.strongest(1) == strongest[:1]
     assert_allclose(explanation.vectors[0], [0.201, -0.2, 0.15])
     assert_allclose(explanation.vectors[1], [0.4, -0.45, 0.201])
-    assert word_pairs(explanation, 9) == "storm +0.40, sofa ~ [0mgale +0.20"
-    assert word_pairs(explanation, 1, against=True) == "sofa ~ rate -0.40"
+    assert word_pairs(strongest) == "storm +0.40, sofa ~ [0mgale +0.20"
+    assert word_pairs(explanation.weakest(1)) == "sofa ~ rate -0.40"
 
 
 def test_explanation_escapes_and_draws():

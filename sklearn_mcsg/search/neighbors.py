@@ -442,7 +442,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._comparer, self.candidates_ = comparer, candidates
 
     def _search(self) -> Search:
-        """The search that the parameters describe; `n_jobs` and `verbose` are those of the index or of its similarity."""
+        """The search that the parameters describe; jobs are those of the index or of its similarity."""
         n_jobs, verbose = (getattr(self, name) or getattr(self._last, name, None) for name in ("n_jobs", "verbose"))
         exact = self.candidates_ is None or self.algorithm == "exact"
         exact = exact or (self.algorithm == "auto" and not has_extra("faiss"))

@@ -17,7 +17,7 @@ from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.embedding.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.model import GroupModel
-from sklearn_mcsg.explanation import Explanation, explain_boundary
+from sklearn_mcsg.explanation import VectorExplanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
@@ -240,7 +240,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """
         return self.fit(X).labels_
 
-    def explain(self, boundary: int) -> Explanation:
+    def explain(self, boundary: int) -> VectorExplanation:
         """Explain a boundary by the rows on both sides.
 
         Parameters
@@ -250,7 +250,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : VectorExplanation
             The similarity of the segments before and after the boundary: how much the criterion falls if they become
             one segment, so it is negative where the boundary pays. The contribution of a row is negative if its own
             segment's model fits it better than the model of both. Rows are labelled by their position.

@@ -21,7 +21,7 @@ from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.results import in_precision
-from sklearn_mcsg.explanation import Explanation, explain_groups
+from sklearn_mcsg.explanation import VectorExplanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
 from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
@@ -175,7 +175,9 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None) -> Explanation:
+    def explain(
+        self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None
+    ) -> VectorExplanation:
         """Explain the similarity of two groups by their vectors.
 
         Parameters
@@ -187,7 +189,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : VectorExplanation
             Parts that sum to the output ``"similarity"``.
 
         Examples
