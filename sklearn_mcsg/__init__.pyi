@@ -21,6 +21,7 @@ from .search import GroupNeighbors, PartitionedNeighbors, find_duplicates
 from .segmentation import ModelComparisonSegmenter
 from .similarity import (
     SIF,
+    Comparison,
     GroupSimilarity,
     MeanVector,
     ModelComparisonSimilarity,
@@ -50,6 +51,7 @@ __all__ = [
     "SIF",
     "TIC",
     "BayesFactor",
+    "Comparison",
     "Criterion",
     "DiagonalGaussian",
     "EmbeddingVectorizer",

@@ -26,8 +26,8 @@ from sklearn_mcsg import (
     ModelComparisonClustering,
     ModelComparisonSimilarity,
     NormalGamma,
-    _merging,
 )
+from sklearn_mcsg.clustering import merging as _merging
 from sklearn_mcsg.engine import parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 

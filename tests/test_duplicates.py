@@ -122,10 +122,9 @@ def test_level_holds_on_fifty_groups(output):
     similarity = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
     n_false = 0
     for seed in range(n_runs):
-        model = similarity.fit(iid_groups(np.random.default_rng(seed))).calibrate()
+        comparer = similarity.fit(iid_groups(np.random.default_rng(seed))).calibrate().__mcsg_comparer__()
         every = slice(0, 50)
-        limits = model.duplicate_limits(level)(every)
-        n_false += np.count_nonzero(np.triu(model.compare_fitted(every) <= limits, 1))
+        n_false += np.count_nonzero(np.triu(comparer.compare_among(every) <= comparer.limits(level)(every), 1))
     assert n_false <= binom.ppf(0.999, n_runs * 50 * 49 // 2, level)
 
 

@@ -21,9 +21,9 @@ from sklearn_mcsg import (
     NormalWishart,
     SphericalGaussian,
     VonMisesFisher,
-    _sequence,
 )
 from sklearn_mcsg.engine.dispatch import engine_context
+from sklearn_mcsg.segmentation import _sequence
 
 EPS = 1e-3
 GAUSSIANS = ("diag", "spherical", "full")

@@ -373,7 +373,7 @@ def test_empty_groups_live_on_pseudo_vectors(make_groups):
     assert np.isfinite(matrix).all()
     with pytest.raises(ValueError, match="Group 1 has no vectors"):
         ModelComparisonSimilarity().fit(X).pairwise([np.ones((2, 3)), np.empty((0, 3))])
-    with pytest.raises(ValueError, match="All groups are empty: there is nothing to learn for prior_strength > 0"):
+    with pytest.raises(ValueError, match="All groups are empty: there is nothing to learn the pseudo-vectors"):
         ModelComparisonSimilarity(prior_strength=1).fit(Groups(np.ones((2, 3)), [0, 1, 2], weights=[0, 0]))
 
 

@@ -120,6 +120,14 @@ class NullDistribution:
         return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
 
+def checked_null(null: object) -> NullDistribution:
+    """A null distribution from a file; raise unless it is one."""
+    if not isinstance(null, NullDistribution):
+        raise TypeError(f"random pairs are kept as a {type(null).__name__}")
+    null.check()
+    return null
+
+
 def null_distribution(
     compare: Callable[[np.ndarray, np.ndarray], np.ndarray],
     size: np.ndarray,

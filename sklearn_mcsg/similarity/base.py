@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_out, check_positive_integer
 from sklearn_mcsg._memory import count_within
-from sklearn_mcsg.engine.chance import NullDistribution, pair_size
+from sklearn_mcsg.engine.chance import NullDistribution, checked_null, pair_size
 from sklearn_mcsg.engine.comparer import Comparer, joined
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -410,6 +410,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """The comparer of the fitted groups in the present output, or of other groups."""
         check_is_fitted(self)
         self._validate_params()
+        self._check_comparable()
         comparer = self._with_jobs(self._comparer.in_output(self.output))
         return comparer if groups is None else comparer.keeping(self._check_fitted_groups(groups))
 
@@ -441,9 +442,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if dtype not in (np.float32, np.float64):
             raise ValueError(f"results cannot be in {dtype}")
         if null is not None:
-            if not isinstance(null, NullDistribution):
-                raise TypeError(f"random pairs are kept as a {type(null).__name__}")
-            null.check()
+            checked_null(null)
         comparer: Comparer = Comparer.learnt(self._stored_comparison(state), summaries, self.output, dtype)
         self._restore_features(state)
         self._keep(replace(comparer, null=null))
@@ -472,7 +471,10 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.n_groups_ = len(comparer)
 
     def _check_unchanged(self) -> None:
-        """Raise if parameters have changed so that the kept summaries are no longer valid."""
+        """Raise if parameters have changed since `fit` so that the kept summaries are no longer valid."""
+
+    def _check_comparable(self) -> None:
+        """Raise if parameters have changed since `fit` so that what was learnt is no longer valid."""
 
     def _with_jobs(self, jobs: Any) -> Any:
         """A comparison or comparer with the present number of jobs."""
@@ -480,6 +482,8 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _comparison_for(self, output: str) -> Comparison:
         """The comparison, learnt if it was fitted, with everything that an output needs."""
+        if self._is_fitted:
+            self._check_comparable()
         comparison = self._comparer.comparison if self._is_fitted else self._new_comparison()
         return self._with_jobs(comparison.ready_for(output))
 

@@ -134,7 +134,7 @@ class SIF(MeanVector):
         comparison: Any = self._comparer.comparison
         return comparison.components
 
-    def _check_unchanged(self) -> None:
+    def _check_comparable(self) -> None:
         if len(self.components_) != self.n_components:
             raise ValueError("n_components has changed since fit: call fit again.")
 
