@@ -508,3 +508,9 @@ def test_banerjees_concentration_has_coordinates_too(make_groups):
     X = make_groups(20, 3, (4, 9))
     near = [GroupEmbedding(VonMisesFisher(c)).fit_transform(X) for c in ("exact", "banerjee")]
     assert spearmanr(pdist(near[0]), pdist(near[1])).statistic > 0.99
+
+
+@pytest.mark.parametrize("likelihood", [MeanVector(), "diag"])
+def test_equal_groups_are_one_point(likelihood):
+    X = [np.ones((2, 3))] * 5
+    assert_array_equal(GroupEmbedding(likelihood).fit(X).transform(X[:2]), np.zeros((2, 1)))

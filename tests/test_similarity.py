@@ -654,3 +654,14 @@ def test_a_penalty_that_outweighs_the_distance_makes_no_groups_equal(make_groups
     assert floored.mean() > 0.1
     assert (centered[floored] > 1e-6).mean() > 0.9
     assert_array_equal(np.diagonal(centered), 0)
+
+
+@pytest.mark.parametrize("later", ["kernel", "centered", "divergence"])
+@pytest.mark.parametrize("first", ["distance", "centered", "kernel"])
+def test_other_groups_in_another_output(first, later, make_groups):
+    """What was learnt goes with `with_groups`, also for outputs that nobody had asked for by then."""
+    X, Y, Z = make_groups(30, 3), make_groups(6, 3, seed=1), make_groups(4, 3, seed=2)
+    model = ModelComparisonSimilarity(output=first, prior_strength=0.5).fit(X)
+    moved = model.with_groups(Y).set_params(output=later)
+    expected = ModelComparisonSimilarity(output=later, prior_strength=0.5).fit(X).pairwise(Z, Y)
+    assert_allclose(moved.transform(Z), expected, rtol=1e-10)
