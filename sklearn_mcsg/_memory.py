@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from sklearn import get_config
 
+PRODUCTS = 2**20  # products of vectors and means that are summed while they are in the cache
 COSINES = 2**21  # a matrix of cosines that is finished while it is in the cache
 VECTORS = 2**22  # vectors of groups in float64, a few copies
 REPAIRS = 2**22  # statistics of pairs that are pooled again
+FACTORS = 2**23  # vectors of these products
 PAIRS = 2**25  # a block of pairs of groups
 COORDINATES = 2**25  # coordinates of groups
 CANDIDATES = 2**25  # statistics or points of the candidates of queries

@@ -23,8 +23,17 @@ class Criterion(BaseEstimator, ABC):
     """An information criterion; subclass it to add one.
 
     A subclass must define `penalty`. It receives a `Fit`, whose arrays have one entry per group or one per pair of
-    groups, and computes entry by entry. The class attributes say what it uses: `needs` names optional methods of
-    `Likelihood`, `order` is the highest moment that it needs, `uses_prior` says whether it uses the likelihood's prior.
+    groups, and computes entry by entry. It may also define `goodness`, which is the log-likelihood by default. Class
+    attributes say what the criterion uses and what holds for it:
+
+    ==============  ==============================================================================================
+    `needs`         names of the optional methods of `Likelihood` that it uses; none by default
+    `order`         the highest order of moments that it needs, 2 by default
+    `uses_prior`    whether it uses the likelihood's prior
+    `grows`         whether the penalty never falls when vectors are added, so that `ModelComparisonSegmenter` can prune
+    `takes_arrays`  whether `penalty` also computes with arrays of other libraries than NumPy
+    `has_kernel`    whether distances of balanced groups stay conditionally negative definite under it
+    ==============  ==============================================================================================
 
     Examples
     --------
@@ -44,9 +53,9 @@ class Criterion(BaseEstimator, ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[int] = 2
     uses_prior: ClassVar[bool] = False
-    grows: ClassVar[bool] = False  # whether the penalty never falls when vectors are added
-    takes_arrays: ClassVar[bool] = False  # whether `penalty` also computes with arrays of other libraries than NumPy
-    has_kernel: ClassVar[bool] = False  # whether it keeps balanced distances conditionally negative definite
+    grows: ClassVar[bool] = False
+    takes_arrays: ClassVar[bool] = False
+    has_kernel: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -153,11 +162,10 @@ class BayesFactor(Criterion):
     array([ 7.081, 10.622])
     """
 
-    grows = True
-    has_kernel = True
-
     needs = ("log_evidence",)
     uses_prior = True
+    grows = True
+    has_kernel = True
 
     def goodness(self, fit: Fit) -> np.ndarray:
         return fit.log_evidence

@@ -13,7 +13,6 @@ from sklearn_mcsg import (
     GroupNeighbors,
     MeanVector,
     ModelComparisonSimilarity,
-    _arrays,
 )
 from sklearn_mcsg.engine import dispatch
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -265,7 +264,7 @@ class SingleOnly:
 
 def test_a_device_without_double_precision_computes_in_single(monkeypatch):
     # versions of scikit-learn ask the namespace or its name
-    monkeypatch.setattr(_arrays, "max_precision_float_dtype", lambda xp, device: xp.float32)
+    monkeypatch.setattr(array_kinds, "max_precision_float_dtype", lambda xp, device: xp.float32)
     kind = ArrayKind(SingleOnly(), "gpu", np.dtype("float32"))
     assert kind.asarray(np.ones(2)).dtype == np.float32
     assert kind.promoted(np.dtype("float64")).dtype == np.float32

@@ -21,7 +21,7 @@ from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, No
 from sklearn_mcsg.engine import dispatch, parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.likelihoods import full
+from sklearn_mcsg.likelihoods import _full as full
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
@@ -260,10 +260,10 @@ def test_without_numba_large_work_warns_once_and_uses_numpy():
 
 @pytest.mark.parametrize("error", [ImportError("Numba needs NumPy 2.3 or less"), OSError("libLLVM does not load")])
 def test_numba_that_does_not_load(error, make_groups, monkeypatch):
-    def kernels():
+    def load_kernels():
         raise error
 
-    monkeypatch.setattr(dispatch, "kernels", kernels)
+    monkeypatch.setattr(dispatch, "load_kernels", load_kernels)
     monkeypatch.setattr(dispatch, "_LOAD_FROM", 0)
     monkeypatch.setattr(dispatch, "_are_loaded", lambda names: False)
     dispatch._can_be_loaded.cache_clear()

@@ -86,7 +86,7 @@ def test_unpooling_undoes_pooling(name, weighted, make_groups):
     assert_fits(unpool(pool(pool(A, C), B), C), united(a, b))
     assert_fits(pool(unpool(pool(A, C), C), B), united(a, b))
     assert_fits(unpool(pool(A, B), B), a)
-    nothing = unpool(pool(A, B).compact(), pool(B, A))
+    nothing = unpool(pool(A, B).consolidated(), pool(B, A))
     assert not nothing.n.any()
     assert not nothing.mean.any()
     assert_fits(pool(nothing, A), a)
@@ -98,9 +98,9 @@ def test_compact_statistics_do_not_grow(name, make_groups):
     likelihood = LIKELIHOODS[name]()
     pooled = statistics_of(name, groups[0])
     for other in groups[1:]:
-        pooled = likelihood.pool(pooled, statistics_of(name, other)).compact()
+        pooled = likelihood.pool(pooled, statistics_of(name, other)).consolidated()
     assert_same_fit(Fit(likelihood, pooled), fit(name, united(*groups)))
-    assert len(getattr(pooled, "parts", ())) <= 1
+    assert not pooled.keeps_vectors or len(pooled.kept) == 1
     if name == "full":
         assert [factor.sizes.max() for factor in pooled.factors] == [3]
 

@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from scipy.stats import t as student
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import PAIRS as CACHE_BYTES
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.engine.model import GroupModel
@@ -24,7 +25,6 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import Statistics
-from sklearn_mcsg.likelihoods.base import lazy
 from sklearn_mcsg.storage import register
 
 _DIVERGENCE = OUTPUTS["divergence"]
@@ -92,7 +92,7 @@ class PooledClasses:
         """These classes with the groups of others added."""
         labels = np.union1d(self.labels, other.labels)
         _, mine, theirs = np.intersect1d(self.labels, other.labels, return_indices=True)
-        pooled = self.start.likelihood.pool(self.statistics[mine], other.statistics[theirs]).compact()
+        pooled = self.start.likelihood.pool(self.statistics[mine], other.statistics[theirs]).consolidated()
         own, others = (np.searchsorted(labels, classes.labels) for classes in (self, other))
         counts, rows = np.zeros(len(labels), dtype=int), np.empty(len(labels), dtype=int)
         np.add.at(counts, np.concatenate([own, others]), np.concatenate([self.counts, other.counts]))

@@ -235,7 +235,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         groups, labels = self._check_labelled(X, y, fitted=True)
         pooled = self._pooled
         _check_known(labels, pooled.labels, "the fitted classes")
-        if getattr(pooled.statistics, "parts", ()):
+        if pooled.statistics.keeps_vectors:
             raise ValueError(
                 f"With {type(pooled.start.criterion).__name__}, {type(pooled.start.likelihood).__name__} keeps the "
                 f"vectors themselves, and groups cannot be removed: call fit without them, or choose criterion='aic'."

@@ -66,13 +66,12 @@ class Clusters:
         everything = np.arange(len(statistics))
         self.owner = everything.copy()
         self.prepared = prepare_clusters(comparison, statistics[everything])  # a copy to write into
-        values = (getattr(statistics, field.name) for field in fields(statistics))
-        self.keeps_vectors = any(isinstance(value, tuple | Groups) and len(value) > 0 for value in values)
+        self.has_fixed_size = statistics.has_fixed_size
 
     def unite(self, i: int, j: int) -> float:
         """Merge the cluster in slot `j` into the cluster in slot `i`, and return their similarity."""
         statistics, information = self.prepared.statistics, self.prepared.information
-        if self.keeps_vectors:
+        if not self.has_fixed_size:
             members = self.groups[(self.owner == i) | (self.owner == j)]
             union = self.comparison.statistics(united(members))
         else:
@@ -129,7 +128,7 @@ class MergingClusters(Clusters):
     def merge(self, i: int, j: int) -> float:
         """Merge slot `j` into slot `i`, update all partners, and return the similarity of the two."""
         gain = self.unite(i, j)
-        if self.keeps_vectors:
+        if not self.has_fixed_size:
             statistics = self.comparison.statistics(united(self.groups, self.owner, len(self.alive)))
             self.prepared = Prepared(statistics, statistics.n, self.prepared.information)
         self.alive[j] = False

@@ -26,8 +26,7 @@ from sklearn_mcsg._memory import DEVICE, PAIRS
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.engine.results import Target, empty_matrix, in_precision
 from sklearn_mcsg.groups.arrays import ArrayKind
-from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
-from sklearn_mcsg.likelihoods.base import fit_pairs, kernels, pooled_nbytes
+from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics, fit_pairs, load_kernels, pooled_nbytes
 
 ENGINES = ("auto", "numpy", "numba")
 _KERNELS = "sklearn_mcsg.likelihoods.kernels"
@@ -195,7 +194,7 @@ def _are_loaded(names: tuple[str, ...]) -> bool:
 def _can_be_loaded() -> bool:
     """Whether numba can be imported; loads the kernels, or warns once in a process."""
     try:
-        kernels()
+        load_kernels()
     except (ImportError, OSError) as error:  # not installed, not made for this NumPy, or LLVM does not load
         warnings.warn(
             f"numba cannot be imported ({error}). Groups are compared with NumPy: results agree to rounding, but large "

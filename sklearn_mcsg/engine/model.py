@@ -112,7 +112,7 @@ class GroupModel:
         empty = statistics.n == 0
         if self.unit is None or not empty.any():
             return statistics
-        if getattr(statistics, "parts", ()):
+        if statistics.keeps_vectors:
             raise ValueError(
                 f"Group {int(np.argmax(empty))} has no vectors: {type(self.likelihood).__name__} with "
                 f"{type(self.criterion).__name__} cannot balance empty groups. Remove them."

@@ -28,8 +28,7 @@ from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups.arrays import namespace_of, to_numpy
-from sklearn_mcsg.likelihoods import Fit, Statistics
-from sklearn_mcsg.likelihoods.base import pooled_nbytes
+from sklearn_mcsg.likelihoods import Fit, Statistics, pooled_nbytes
 
 _DIVERGENCE = OUTPUTS["divergence"]
 Block = tuple[slice, slice]  # rows and columns

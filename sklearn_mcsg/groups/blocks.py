@@ -43,3 +43,8 @@ def group_of(groups: Groups, row: int) -> int:
 def rows_of(groups: Groups, i: int) -> slice:
     """The rows of one group."""
     return groups._rows_of(i)
+
+
+def per_vector(values: np.ndarray, groups: Groups) -> np.ndarray:
+    """Values of groups, repeated for each of their vectors."""
+    return np.repeat(values, groups.sizes, axis=0)

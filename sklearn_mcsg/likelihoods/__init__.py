@@ -1,21 +1,29 @@
-"""Likelihoods: the generative models of groups, one file for each.
+"""Likelihoods: models of the vectors of a group, one file for each.
 
-A likelihood turns groups into sufficient statistics, pools the statistics of two groups, and measures how well its best
-model fits them. The rest of the library does not depend on the choice of likelihood. The tests run over the registry
-`LIKELIHOODS`: every law is checked for every entry.
+In come `Groups`; out go their sufficient statistics, the statistics of unions of groups, and how well a model fits.
+The rest of the library does not depend on the choice of likelihood: the tests check every law for all `LIKELIHOODS`.
 
 Observation noise: every vector stands for a small distribution around it, normal with variance `reg_covar` or, for
 directions, von Mises-Fisher with concentration 1 / `reg_covar`. All moments keep a closed form, and groups of one
 vector or with a constant feature need no special case.
 """
 
-from sklearn_mcsg.likelihoods.base import Fit, Likelihood, Unions
-from sklearn_mcsg.likelihoods.diagonal import DiagonalGaussian
-from sklearn_mcsg.likelihoods.full import FullGaussian
-from sklearn_mcsg.likelihoods.priors import NormalGamma, NormalWishart
-from sklearn_mcsg.likelihoods.spherical import SphericalGaussian
-from sklearn_mcsg.likelihoods.statistics import Statistics
-from sklearn_mcsg.likelihoods.vmf import VonMisesFisher
+from sklearn_mcsg.likelihoods._base import (
+    Fit,
+    Likelihood,
+    Segments,
+    Unions,
+    fit_pairs,
+    load_kernels,
+    load_segment_kernels,
+    pooled_nbytes,
+)
+from sklearn_mcsg.likelihoods._diagonal import DiagonalGaussian
+from sklearn_mcsg.likelihoods._full import FullGaussian
+from sklearn_mcsg.likelihoods._priors import NormalGamma, NormalWishart
+from sklearn_mcsg.likelihoods._spherical import SphericalGaussian, SphericalScatter
+from sklearn_mcsg.likelihoods._statistics import Statistics, by_blocks
+from sklearn_mcsg.likelihoods._vmf import VonMisesFisher
 
 __all__ = [
     "LIKELIHOODS",
@@ -25,10 +33,17 @@ __all__ = [
     "Likelihood",
     "NormalGamma",
     "NormalWishart",
+    "Segments",
     "SphericalGaussian",
+    "SphericalScatter",
     "Statistics",
     "Unions",
     "VonMisesFisher",
+    "by_blocks",
+    "fit_pairs",
+    "load_kernels",
+    "load_segment_kernels",
+    "pooled_nbytes",
 ]
 
 LIKELIHOODS = {

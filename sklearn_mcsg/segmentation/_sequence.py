@@ -22,9 +22,15 @@ from sklearn_mcsg.engine.dispatch import prefers_compiled
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import Fit, SphericalGaussian, Statistics
-from sklearn_mcsg.likelihoods.base import Segments, pooled_nbytes, segment_kernels
-from sklearn_mcsg.likelihoods.spherical import SphericalScatter
+from sklearn_mcsg.likelihoods import (
+    Fit,
+    Segments,
+    SphericalGaussian,
+    SphericalScatter,
+    Statistics,
+    load_segment_kernels,
+    pooled_nbytes,
+)
 
 _KERNELS = "sklearn_mcsg.likelihoods.segment_kernels"
 _SEGMENTS = 2**19  # segments at a time, unless one row has more
@@ -145,7 +151,7 @@ class CompiledCosts(Costs):
         return np.stack([self._criteria(self._segments(rows, self.start, 0, n - 1, n))[::-1, 0] for rows in backwards])
 
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
-        segment_kernels().cheapest_starts(best, costs, end, min_size, starts)
+        load_segment_kernels().cheapest_starts(best, costs, end, min_size, starts)
 
     @np.errstate(all="ignore")
     def still_possible(self, best: np.ndarray, first: int, end: int) -> int:
@@ -271,7 +277,7 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
 
 def _check_vectors(comparison: GroupModel, rows: Statistics) -> None:
     """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
-    if not getattr(rows, "parts", ()):
+    if not rows.keeps_vectors:
         return
     kinds = {name: kind() for name, kind in CRITERIA.items()}
     names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]

@@ -22,34 +22,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._lazy import lazy
+from sklearn_mcsg._memory import REPAIRS, count_within
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.arrays import namespace_of
-from sklearn_mcsg.groups.regroup import without_labels
-from sklearn_mcsg.likelihoods.statistics import Part, Statistics
+from sklearn_mcsg.likelihoods._statistics import Statistics
 from sklearn_mcsg.storage import register
 
 S = TypeVar("S", bound=Statistics)
-T = TypeVar("T")
-
-_REPAIR_BYTES = 2**22  # size of the statistics pooled at a time
-
-
-class lazy(Generic[T]):
-    """`functools.cached_property` without its lock, which before Python 3.12 all instances share across threads."""
-
-    def __init__(self, function: Callable[[Any], T]):
-        self.function = function
-        self.__doc__ = function.__doc__
-
-    def __get__(self, instance: object, owner: type | None = None) -> T:
-        if instance is None:
-            return self  # type: ignore[return-value]
-        value = instance.__dict__[self.function.__name__] = self.function(instance)
-        return value
 
 
 @cache
-def kernels() -> ModuleType:
+def load_kernels() -> ModuleType:
     """The compiled kernels. The first call loads numba, so it is delayed until a matrix needs them."""
     from sklearn_mcsg.likelihoods import kernels
 
@@ -57,7 +41,7 @@ def kernels() -> ModuleType:
 
 
 @cache
-def segment_kernels() -> ModuleType:
+def load_segment_kernels() -> ModuleType:
     """The compiled kernels for segments of a sequence, which load numba."""
     from sklearn_mcsg.likelihoods import segment_kernels
 
@@ -67,12 +51,31 @@ def segment_kernels() -> ModuleType:
 class Likelihood(BaseEstimator, ABC, Generic[S]):
     """A family of models for groups of vectors; subclass it to add one.
 
-    A subclass must define `statistics`, `pool`, `log_likelihood` and `n_parameters`. The other methods are optional:
-    `tic_penalty` enables the criterion ``"tic"``, `log_evidence` and `learn_prior` the criterion ``"bayes"``,
-    `pseudo_group` the option ``prior_strength``, `vector_log_likelihood` the method `explain`, `unpool` the removal of
-    groups from the classes of a `ModelComparisonClassifier`. The class attribute `unions` may name a subclass of
-    `Unions`, which computes all pairs faster, and `segments` a subclass of `Segments`, which does so for the segments
-    of a sequence.
+    A subclass must define four methods: `statistics` of groups, `pool` for the statistics of their unions,
+    `log_likelihood` at its maximum, and `n_parameters`. All others are optional, and each enables a use:
+
+    ================================  ============================================================================
+    `tic_penalty`                     the criterion ``"tic"``
+    `log_evidence`, `learn_prior`     the criterion ``"bayes"``, together with a parameter `prior`
+    `pseudo_group`                    ``prior_strength > 0``
+    `vector_log_likelihood`           `ModelComparisonSimilarity.explain`
+    `unpool`                          probabilities of `ModelComparisonClassifier`, and removing groups from it
+    `coordinates`                     `GroupEmbedding` without landmarks
+    `coordinate_shares`               `GroupEmbedding.explain`
+    `balance`                         the output ``"kernel"``, if `has_kernel`
+    `statistics_of_moments`           arrays of other libraries than NumPy, if `array_unions` is set
+    `for_pairs`                       numbers of each group that are computed once, before it is compared with others
+    ================================  ============================================================================
+
+    Class attributes are optional too:
+
+    =========================  ===================================================================================
+    `unions`                   a subclass of `Unions`, which compares all pairs faster than pooling each pair
+    `segments`                 a subclass of `Segments`, which does so for the segments of a sequence
+    `array_unions`             a subclass of `ArrayUnions`, which does so for arrays of other libraries than NumPy
+    `max_coordinate_features`  the most features for which `coordinates` is defined; ``None`` means any number
+    `has_kernel`               whether distances of balanced groups are conditionally negative definite
+    =========================  ===================================================================================
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
     defines them before loading an index.
@@ -103,7 +106,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     segments: ClassVar[type[Segments] | None] = None
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
-    has_kernel: ClassVar[bool] = False  # whether distances of balanced groups are conditionally negative definite
+    has_kernel: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -251,10 +254,9 @@ class Fit:
         return self._computed("log_evidence")
 
     def _computed(self, quantity: str) -> np.ndarray:
-        values = getattr(self.likelihood, quantity)(self._statistics)
         if isinstance(self._statistics, Unions):
-            self._statistics.repair(values, quantity)
-        return self._shaped(values)
+            return self._shaped(self._statistics.compute(quantity))
+        return self._shaped(getattr(self.likelihood, quantity)(self._statistics))
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values if self._shape is None else values.reshape(self._shape)
@@ -269,6 +271,10 @@ def fit_pairs(likelihood: Likelihood[S], left: S, right: S) -> Fit:
 def pooled_nbytes(left: Statistics, right: Statistics) -> int:
     """Bytes that pooling and fitting may take for each pair, temporary arrays included."""
     return 4 * (left.row_nbytes + right.row_nbytes)
+
+
+class RangeError(ArithmeticError):
+    """The numbers of some groups differ too widely for a fast formula; `Unions` then pools all pairs."""
 
 
 class Unions(ABC, Generic[S]):
@@ -303,17 +309,21 @@ class Unions(ABC, Generic[S]):
         """Mask of pairs for which a computed quantity has lost too many digits; None means no pairs."""
         return None
 
-    def repair(self, values: np.ndarray, quantity: str) -> None:
-        """Recompute a quantity by pooling, for the pairs where it is imprecise."""
-        wrong = self.imprecise(quantity)
-        indices = np.empty((0, 2)) if wrong is None else np.argwhere(wrong)
-        if not len(indices):
-            return
-        step = max(1, _REPAIR_BYTES // (self.left.row_nbytes + self.right.row_nbytes))
-        for batch in gen_batches(len(indices), step):
+    def compute(self, quantity: str) -> np.ndarray:
+        """A quantity by the likelihood's formula; by pooling, for the pairs where the formula is imprecise."""
+        try:
+            values = getattr(self.likelihood, quantity)(self)
+            wrong = self.imprecise(quantity)
+        except RangeError:
+            values, wrong = np.empty(self.shape), np.ones(self.shape, dtype=bool)
+        if wrong is None or not wrong.any():
+            return values
+        indices = np.argwhere(wrong)
+        for batch in gen_batches(len(indices), count_within(self.left.row_nbytes + self.right.row_nbytes, REPAIRS)):
             i, j = indices[batch].T
             pooled = self.likelihood.pool(self.left[i], self.right[j])
             values[i, j] = getattr(self.likelihood, quantity)(pooled)
+        return values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -331,7 +341,7 @@ class Unions(ABC, Generic[S]):
         """Values plus a constant, times a factor and the total weights; values may be overwritten."""
         if not self.compiled:
             return (values + constant) * (factor * self.n)
-        kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
+        load_kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
         return values
 
     def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -430,17 +440,5 @@ class Segments(ABC, Generic[S]):
         """The result of a compiled kernel for all segments, begun with weight, mean and scatter."""
         out = np.full(self.shape, fill)
         arguments = np.ascontiguousarray(rows), np.ascontiguousarray(self.rows.n), *start, self.first, self.begin
-        getattr(segment_kernels(), kernel)(*arguments, out)
+        getattr(load_segment_kernels(), kernel)(*arguments, out)
         return out
-
-
-def kept_parts(groups: Groups, order: int) -> tuple[Part, ...]:
-    """The vectors themselves, by reference, if moments above the second order are needed."""
-    return (Part(without_labels(groups)),) if order > 2 else ()
-
-
-def pseudo_parts(location: np.ndarray, strength: float, noise: object, kept: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Pseudo-vectors as one weighted vector with noise, if the statistics keep vectors."""
-    if not kept:
-        return ()
-    return (Part(Groups(location[None], [0, 1], weights=[strength]), noise),)

@@ -13,20 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups, offsets_of
-from sklearn_mcsg.groups.blocks import block_rows, blocks, pieces
+from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
+from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, load_kernels
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, pseudo_parts
-from sklearn_mcsg.likelihoods.priors import NormalWishart, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
-    Part,
-    Statistics,
+from sklearn_mcsg.likelihoods._priors import NormalWishart, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
+    KeptVectors,
+    VectorStatistics,
     by_blocks,
     corpus_mean,
+    kept_vectors,
     mean_moments,
     merge,
     padded,
-    removed,
+    pooled_vectors,
+    pseudo_vectors,
+    remaining_vectors,
     unmerge,
 )
 
@@ -36,11 +40,10 @@ _MAX_DOUBT = 1e-9  # relative error of log determinants
 
 
 @dataclass(frozen=True, eq=False)
-class FullFactors(Statistics):
+class FullFactors(VectorStatistics):
     """The scatter matrix of each group as F^T F, with as few rows F as its rank allows."""
 
     factors: tuple[Groups, ...]
-    parts: tuple[Part, ...]
     reg_covar: float
 
     def eigen(self, vectors: bool = False) -> tuple[np.ndarray, Any]:
@@ -67,9 +70,9 @@ class FullFactors(Statistics):
         """Covariance matrix of each group."""
         return self.scatter / self.n[:, None, None] + self.reg_covar * np.eye(self.n_features)
 
-    def compact(self) -> FullFactors:
+    def consolidated(self) -> FullFactors:
         rows = np.asarray(np.linalg.qr(padded(self.factors)[0], mode="r"))
-        return replace(super().compact(), factors=(_equal_sized(rows),))
+        return replace(super().consolidated(), factors=(_equal_sized(rows),))
 
     @property
     def log_det(self) -> np.ndarray:
@@ -91,7 +94,7 @@ class FullUnions(Unions[FullFactors]):
 
     @classmethod
     def is_usable_for(cls, likelihood: Likelihood[FullFactors], left: FullFactors, right: FullFactors) -> bool:
-        return not left.parts  # the TIC needs the vectors under each pooled covariance
+        return not left.keeps_vectors  # the TIC needs the vectors under each pooled covariance
 
     @staticmethod
     def pair_nbytes(left: FullFactors, right: FullFactors) -> int:
@@ -99,24 +102,31 @@ class FullUnions(Unions[FullFactors]):
         rank = min(p + q, left.n_features)
         return 512 + (8 * p * q if rank <= _COMPILED_RANK else 32 * rank**2)  # products, or matrices and their factors
 
+    @lazy
+    def _log_dets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Log determinants of the scatters with their noise, and a mask of the imprecise ones."""
+        left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
+        return _log_det_of_unions(left, right, self.n * self.left.reg_covar)
+
+    @lazy
+    def _posterior_log_dets(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same for the posterior scatters, in coordinates where the prior's scatter is the identity."""
+        prior: Any = self.likelihood.prior
+        left = prior.united(self.left.n, self.left.mean, padded(self.left.factors)[0])
+        mean = prior.whitened(self.right.mean - prior.mean)
+        right = self.right.n, mean, prior.whitened(padded(self.right.factors)[0])
+        return _log_det_of_unions(left, right, np.ones(self.shape))
+
     def imprecise(self, quantity: str) -> np.ndarray:
-        return self._wrong
+        _, imprecise = self._posterior_log_dets if quantity == "log_evidence" else self._log_dets
+        return imprecise
 
     @property
     def log_det(self) -> np.ndarray:
-        left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
-        log_det, self._wrong = _log_det_of_unions(left, right, self.n * self.left.reg_covar)
-        return log_det - self.n_features * np.log(self.n)
+        return self._log_dets[0] - self.n_features * np.log(self.n)
 
     def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
-        left = prior.united(self.left.n, self.left.mean, padded(self.left.factors)[0])
-        right = (
-            self.right.n,
-            prior.whitened(self.right.mean - prior.mean),
-            prior.whitened(padded(self.right.factors)[0]),
-        )
-        log_det, self._wrong = _log_det_of_unions(left, right, np.ones(self.shape))
-        return log_det
+        return self._posterior_log_dets[0]
 
 
 class FullSegments(Segments[FullFactors]):
@@ -168,12 +178,12 @@ class FullGaussian(Likelihood[FullFactors]):
         check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
         n, mean = by_blocks(groups, mean_moments)
         factors = [_factors(groups[block], n[block], mean[block]) for block in blocks(groups)]
-        return FullFactors(n, mean, (Groups.concatenate(factors),), kept_parts(groups, order), reg_covar)
+        return FullFactors(n, mean, kept_vectors(groups, order), (Groups.concatenate(factors),), reg_covar)
 
     def pool(self, a: FullFactors, b: FullFactors) -> FullFactors:
         u = merge(a, b)
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
-        return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.parts + b.parts, a.reg_covar)
+        return FullFactors(u.n, u.mean, pooled_vectors(a, b), (*a.factors, *b.factors, bridge), a.reg_covar)
 
     def unpool(self, a: FullFactors, b: FullFactors) -> FullFactors:
         u = unmerge(a.n, a.mean, b.n, b.mean)
@@ -181,7 +191,7 @@ class FullGaussian(Likelihood[FullFactors]):
         values, vectors = np.linalg.eigh(np.where(u.n[:, None, None] > 0, scatter, 0))
         rounding = 4 * _EPS * np.trace(a.scatter, axis1=1, axis2=2)[:, None]
         rows = np.sqrt(np.where(values > rounding, values, 0))[..., None] * vectors.swapaxes(1, 2)
-        return FullFactors(u.n, u.mean, (_equal_sized(rows),), a.parts + removed(b.parts), a.reg_covar)
+        return FullFactors(u.n, u.mean, remaining_vectors(a, b), (_equal_sized(rows),), a.reg_covar)
 
     def log_likelihood(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
@@ -209,15 +219,15 @@ class FullGaussian(Likelihood[FullFactors]):
         noise = statistics.reg_covar / eigenvalues
         trace, square_trace = noise.sum(axis=1) + outside, np.square(noise).sum(axis=1) + outside
         fourth = np.zeros(len(statistics))
-        for part, i, vectors, weights in _of_equal_size(statistics.parts):
+        for pseudo_root, i, vectors, weights in _of_equal_size(statistics.kept):
             # coordinates in the eigenbasis, in standard deviations
             scale = np.sqrt(eigenvalues[i])[:, None]
             scores = (vectors - statistics.mean[i][:, None]) @ basis[i].swapaxes(1, 2) / scale
             square = np.square(scores).sum(axis=2)
             cross = (np.square(scores) * noise[i][:, None]).sum(axis=2)
             total, total_square = trace[i], square_trace[i]
-            if part.noise is not None:
-                root = basis[i] @ part.noise / scale.swapaxes(1, 2)
+            if pseudo_root is not None:
+                root = basis[i] @ pseudo_root / scale.swapaxes(1, 2)
                 inner = root @ root.swapaxes(1, 2)
                 cross = cross + np.square(scores @ root).sum(axis=2)
                 total = total + np.trace(inner, axis1=1, axis2=2)
@@ -249,9 +259,9 @@ class FullGaussian(Likelihood[FullFactors]):
         quotient = np.linalg.solve(covariance, _log_matrix(covariance[None])[0])
         centred = (vectors - statistics.mean) @ root
         noise = statistics.reg_covar * root @ root
-        parts = share[..., None] * (centred[:, :, None] * centred[:, None] + noise) @ quotient
-        parts = 0.5 * (parts + parts.swapaxes(1, 2))
-        return share * ((vectors - corpus.mean) @ root), _upper_triangle(parts)
+        shares = share[..., None] * (centred[:, :, None] * centred[:, None] + noise) @ quotient
+        shares = 0.5 * (shares + shares.swapaxes(1, 2))
+        return share * ((vectors - corpus.mean) @ root), _upper_triangle(shares)
 
     def learn_prior(self, statistics: FullFactors) -> NormalWishart:
         d = statistics.n_features
@@ -272,8 +282,8 @@ class FullGaussian(Likelihood[FullFactors]):
         rows = np.concatenate([statistics.factors[0].rows(), np.sqrt(statistics.n)[:, None] * deviation])
         root = np.linalg.qr(rows, mode="r") / np.sqrt(n)  # root.T @ root is the covariance
         factor = Groups(np.sqrt(strength) * root, [0, len(root)])
-        parts = pseudo_parts(mean, strength, root.T, statistics.parts)
-        return FullFactors(np.array([strength]), mean[None], (factor,), parts, statistics.reg_covar)
+        kept = pseudo_vectors(mean, strength, root.T, statistics)
+        return FullFactors(np.array([strength]), mean[None], kept, (factor,), statistics.reg_covar)
 
 
 def _equal_sized(rows: np.ndarray) -> Groups:
@@ -300,15 +310,16 @@ def _upper_triangle(matrices: np.ndarray) -> np.ndarray:
     return matrices[:, i, j] * np.where(i == j, np.sqrt(0.5), 1.0)
 
 
-def _of_equal_size(parts: tuple[Part, ...]) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
-    """The vectors of parts in pieces: indices of groups of equal size, (n, size, d) vectors and (n, size) weights."""
-    for part in parts:
-        for owners, rows in pieces(part.rows, block_rows(part.rows)):
-            for size in np.unique(rows.sizes[rows.sizes > 0]):
-                chosen = np.flatnonzero(rows.sizes == size)
-                some = rows[chosen]
+def _of_equal_size(collections: tuple[KeptVectors, ...]) -> Iterator[tuple[Any, np.ndarray, np.ndarray, np.ndarray]]:
+    """Kept vectors in pieces: their noise, indices of groups of equal size, (n, size, d) vectors, (n, size) weights."""
+    for kept in collections:
+        for owners, piece in pieces(kept.groups, block_rows(kept.groups)):
+            for size in np.unique(piece.sizes[piece.sizes > 0]):
+                chosen = np.flatnonzero(piece.sizes == size)
+                some = piece[chosen]
                 shape = len(chosen), int(size)
-                yield part, owners.start + chosen, some.rows().reshape(*shape, -1), some.row_weights.reshape(shape)
+                vectors, weights = some.rows().reshape(*shape, -1), some.row_weights.reshape(shape)
+                yield kept.noise, owners.start + chosen, vectors, weights
 
 
 def _factors(groups: Groups, n: np.ndarray, mean: np.ndarray) -> Groups:
@@ -316,11 +327,11 @@ def _factors(groups: Groups, n: np.ndarray, mean: np.ndarray) -> Groups:
 
     def centred(some: Groups, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         root = np.sqrt(some.row_weights)
-        return root, root[:, None] * (some.rows() - np.repeat(mean, some.sizes, axis=0))
+        return root, root[:, None] * (some.rows() - per_vector(mean, some))
 
     if groups.n_rows <= block_rows(groups):
         root, rows = centred(groups, mean)
-        return _compress(Groups(rows, groups.offsets), root / np.repeat(np.sqrt(n), groups.sizes, axis=0))
+        return _compress(Groups(rows, groups.offsets), root / per_vector(np.sqrt(n), groups))
     triangle = np.empty((0, groups.n_features))
     for _, piece in pieces(groups, block_rows(groups)):
         triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, centred(piece, mean)[1]]), mode="r"))
@@ -374,16 +385,17 @@ def _by_lanes(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray,
     (n, mean, f), (m, mean_right, g) = left, (value[order] for value in right)
     p, q, ridge = sizes[0], sizes[1][order], ridge[:, order]
     d, centre = mean.shape[1], 0.5 * (mean.mean(axis=0) + mean_right.mean(axis=0))
-    lanes = kernels().LANES
+    kernels = load_kernels()
+    lanes = kernels.LANES
     most = np.repeat(np.maximum.reduceat(q, np.arange(0, len(q), lanes)), lanes)[: len(q)]
     outside = np.where(p[:, None] + most < d, d - (p[:, None] + q + 1), 0)
     log_det, doubt = np.empty(ridge.shape), np.empty(ridge.shape)
     if p.min() + most.min() < d:
         a, b = _with_means(f, p, mean - centre), _with_means(g, q, mean_right - centre)
-        kernels().gram_log_dets(n, p, *a[1:], m, q, *b[1:], b[0] @ a[0].T, ridge, most, d, log_det, doubt)
+        kernels.gram_log_dets(n, p, *a[1:], m, q, *b[1:], b[0] @ a[0].T, ridge, most, d, log_det, doubt)
     if p.max() + most.max() >= d:
         scatters = f.swapaxes(1, 2) @ f, g.swapaxes(1, 2) @ g
-        kernels().scatter_log_dets(n, p, mean, scatters[0], m, most, mean_right, scatters[1], ridge, log_det, doubt)
+        kernels.scatter_log_dets(n, p, mean, scatters[0], m, most, mean_right, scatters[1], ridge, log_det, doubt)
     log_det += outside * np.log(ridge, where=outside > 0, out=np.zeros_like(ridge))
     back = np.argsort(order)
     return log_det[:, back], doubt[:, back]

@@ -2,7 +2,7 @@
 
 Moments are centred, because E[x^2] - E[x]^2 cancels, and accumulated in float64 whatever the precision of the vectors.
 Pooling two groups does not use their vectors again, with one exception: if a criterion needs fourth moments that have
-no small sufficient statistic, the statistics keep the vectors as `Part`s, by reference.
+no small sufficient statistic, the statistics keep the vectors themselves, by reference.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklearn_mcsg._memory import FACTORS, PRODUCTS, count_within
 from sklearn_mcsg.groups import Groups, Rows
-from sklearn_mcsg.groups.blocks import block_rows, blocks, pieces
-from sklearn_mcsg.groups.regroup import packed, united
+from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
+from sklearn_mcsg.groups.regroup import packed, united, without_labels
 from sklearn_mcsg.storage import register
 
-_PRODUCTS = 2**17  # products of vectors and means at a time
-_NUMBERS = 2**20  # numbers of these vectors
 _NOTHING = 1e-14  # share of a group's weight or scatter that rounding may leave when its vectors are removed
 
 
@@ -59,38 +58,41 @@ class Statistics:
         return len(self.n)
 
     def __getitem__(self, key: Rows) -> Self:
-        return replace(self, **{f.name: _take(getattr(self, f.name), key) for f in fields(self)})
+        return replace(self, **{name: _take(value, key) for name, value in self._fields().items()})
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, collections: Sequence[Self]) -> Self:
         """Join statistics one after the other."""
-        columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(parts[0])}
-        return replace(parts[0], **{name: _concatenate(values) for name, values in columns.items()})
+        first = collections[0]
+        columns = {f.name: [getattr(some, f.name) for some in collections] for f in fields(first)}
+        return replace(first, **{name: _concatenate(values) for name, values in columns.items()})
 
     def map_arrays(self, function: Callable[[Any], Any]) -> Self:
         """The statistics with a function applied to each array; what all groups share is kept."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{name: function(value) for name, value in found.items() if hasattr(value, "shape")})
+        arrays = {name: value for name, value in self._fields().items() if hasattr(value, "shape")}
+        return replace(self, **{name: function(value) for name, value in arrays.items()})
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether the vectors of the groups are kept, because moments above the second order are needed."""
+        return False
+
+    @property
+    def has_fixed_size(self) -> bool:
+        """Whether every group takes the same memory, so that a pooled group can be stored in the place of another."""
+        return not any(isinstance(value, tuple | Groups) and len(value) for value in self._fields().values())
 
     def without_vectors(self) -> Self:
-        """The same statistics without the vectors that some keep by reference."""
-        light: dict[str, Any] = {"parts": ()}
-        return replace(self, **light) if getattr(self, "parts", ()) else self
+        """The same statistics without kept vectors."""
+        return self
 
-    def with_vectors(self, *sources: Statistics) -> Self:
+    def with_vectors(self, *sources: Self) -> Self:
         """The same statistics with the vectors that others keep of the same groups."""
-        kept: dict[str, Any] = {"parts": tuple(part for source in sources for part in getattr(source, "parts", ()))}
-        return replace(self, **kept) if kept["parts"] else self
+        return self
 
-    def compact(self) -> Self:
+    def consolidated(self) -> Self:
         """The same statistics, of groups pooled many times, in a form that does not grow with the number of times."""
-        parts = getattr(self, "parts", ())
-        if len(parts) < 2:
-            return self
-        rows = Groups.concatenate([part.rows for part in parts])
-        owners = np.tile(np.arange(len(self)), len(parts))
-        joined: dict[str, Any] = {"parts": (Part(united(rows, owners, len(self))),)}
-        return replace(self, **joined)
+        return self
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
         """Apply a function to batches of groups, one after the other, and join the results.
@@ -99,15 +101,14 @@ class Statistics:
         """
         joined: dict[str, Any] = {}
         for batch in batches:
-            part = function(self[batch])
-            for f in fields(part):
-                value = getattr(part, f.name)
+            result = function(self[batch])
+            for name, value in result._fields().items():
                 if isinstance(value, np.ndarray):
-                    joined.setdefault(f.name, np.empty((len(self), *value.shape[1:]), value.dtype))[batch] = value
+                    joined.setdefault(name, np.empty((len(self), *value.shape[1:]), value.dtype))[batch] = value
                 else:
-                    joined.setdefault(f.name, []).append(value)
+                    joined.setdefault(name, []).append(value)
         whole = {name: _concatenate(value) if isinstance(value, list) else value for name, value in joined.items()}
-        return replace(part, **whole)
+        return replace(result, **whole)
 
     def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
         """Values plus a constant, times a factor and the total weight; values may be overwritten."""
@@ -120,66 +121,118 @@ class Statistics:
     @property
     def finite(self) -> np.ndarray:
         """Whether all numbers of each group are finite."""
-        arrays = [value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)]
+        arrays = self._arrays().values()
         return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
 
     def check(self) -> None:
-        """Raise unless all parts are numbers that describe the same number of groups."""
-        parts = {f.name: value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)}
-        if any(part.dtype.kind != "f" for part in parts.values()):
+        """Raise unless all arrays are numbers that describe the same number of groups."""
+        arrays = self._arrays()
+        if any(array.dtype.kind != "f" for array in arrays.values()):
             raise ValueError("statistics that are not floating-point numbers")
-        lengths = {name: len(part) for name, part in parts.items()}
+        lengths = {name: len(array) for name, array in arrays.items()}
         if set(lengths.values()) != {len(self)} or self.mean.ndim != 2:
             raise ValueError(f"statistics of different numbers of groups: {lengths}")
 
     @property
     def row_nbytes(self) -> int:
         """Bytes that the statistics of one group may take."""
-        return sum(_row_nbytes(getattr(self, f.name)) for f in fields(self))
+        return sum(_row_nbytes(value) for value in self._fields().values())
+
+    def _fields(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {name: value for name, value in self._fields().items() if isinstance(value, np.ndarray)}
+
+
+@dataclass(frozen=True, eq=False)
+class VectorStatistics(Statistics):
+    """Statistics that may keep the vectors of the groups, for moments above the second order.
+
+    Attributes
+    ----------
+    kept : tuple of KeptVectors
+        Vectors of the same groups: a union keeps those of both groups apart. It is empty if no vectors are kept.
+    """
+
+    kept: tuple[KeptVectors, ...]
+
+    @property
+    def keeps_vectors(self) -> bool:
+        return len(self.kept) > 0
+
+    def without_vectors(self) -> Self:
+        return replace(self, kept=())
+
+    def with_vectors(self, *sources: Self) -> Self:
+        return replace(self, kept=tuple(kept for source in sources for kept in source.kept))
+
+    def consolidated(self) -> Self:
+        if len(self.kept) < 2:
+            return self
+        joined = Groups.concatenate([kept.groups for kept in self.kept])
+        owners = np.tile(np.arange(len(self)), len(self.kept))
+        return replace(self, kept=(KeptVectors(united(joined, owners, len(self))),))
 
 
 @register
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Vectors that belong to the groups of some statistics, and the noise around each of them.
+class KeptVectors:
+    """Vectors of the groups that some statistics describe, and the noise around each vector.
 
     `noise` is None for observed vectors. For pseudo-vectors of a prior it describes their distribution, in the
     form that the likelihood uses. `values` are a few numbers for each vector, if `Likelihood.for_pairs` computed them
     in advance, and `centre` is the point that they refer to.
     """
 
-    rows: Groups
+    groups: Groups
     noise: Any = None
     values: Groups | None = None
     centre: Any = None
 
-    def __getitem__(self, key: Rows) -> Part:
-        return replace(self, rows=self.rows[key], values=None if self.values is None else self.values[key])
+    def __getitem__(self, key: Rows) -> KeptVectors:
+        return replace(self, groups=self.groups[key], values=None if self.values is None else self.values[key])
 
     def with_values(
         self,
         function: Callable[[np.ndarray, Groups, slice], list[np.ndarray]],
         n_values: int,
         centre: np.ndarray | None = None,
-    ) -> Part:
-        """The part with the numbers that a function of vectors, groups and their owners gives, piece by piece."""
-        rows, start = self.rows, 0
-        values = np.empty((rows.n_rows, n_values))
-        for owners, piece in pieces(rows, block_rows(rows)):
+    ) -> KeptVectors:
+        """The vectors with the numbers that a function of vectors, groups and their owners gives, piece by piece."""
+        values = np.empty((self.groups.n_rows, n_values))
+        start = 0
+        for owners, piece in pieces(self.groups, block_rows(self.groups)):
             values[start : start + piece.n_rows] = np.column_stack(function(piece.rows(), piece, owners))
             start += piece.n_rows
-        return replace(self, values=Groups(values, rows.offsets), centre=centre)
+        return replace(self, values=Groups(values, self.groups.offsets), centre=centre)
 
 
-def joined(*parts: Part) -> tuple[Part, ...]:
-    """Parts of groups that are pooled; the numbers computed in advance referred to the groups' own means."""
-    return tuple(replace(part, values=None, centre=None) for part in parts)
+def kept_vectors(groups: Groups, order: int) -> tuple[KeptVectors, ...]:
+    """The vectors themselves, by reference, if moments above the second order are needed."""
+    return (KeptVectors(without_labels(groups)),) if order > 2 else ()
 
 
-def removed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Parts with negative weights: sums over them undo the sums over the same vectors."""
-    rows = (part.rows for part in parts)
-    return tuple(Part(packed(r.vectors, r.offsets, r.indices, -r.row_weights)) for r in rows)
+def pseudo_vectors(
+    location: np.ndarray, strength: float, noise: object, statistics: VectorStatistics
+) -> tuple[KeptVectors, ...]:
+    """Pseudo-vectors as one weighted vector with noise, if the statistics of the corpus keep vectors."""
+    if not statistics.keeps_vectors:
+        return ()
+    return (KeptVectors(Groups(location[None], [0, 1], weights=[strength]), noise),)
+
+
+def pooled_vectors(a: VectorStatistics, b: VectorStatistics) -> tuple[KeptVectors, ...]:
+    """Vectors of groups that are pooled, without the numbers that refer to the means of single groups."""
+    return tuple(replace(kept, values=None, centre=None) for kept in a.kept + b.kept)
+
+
+def remaining_vectors(a: VectorStatistics, b: VectorStatistics) -> tuple[KeptVectors, ...]:
+    """Vectors of groups in `a` without those in `b`, which get negative weights: sums over them cancel."""
+    removed = (kept.groups for kept in b.kept)
+    negative = (packed(g.vectors, g.offsets, g.indices, -g.row_weights) for g in removed)
+    kept = (replace(kept, values=None, centre=None) for kept in a.kept)
+    return (*kept, *map(KeptVectors, negative))
 
 
 def _take(value: Any, key: Rows) -> Any:
@@ -192,8 +245,8 @@ def _concatenate(values: list[Any]) -> Any:
     first = values[0]
     if isinstance(first, tuple):
         return tuple(_concatenate(list(items)) for items in zip(*values, strict=True))
-    if isinstance(first, Part):
-        return replace(first, rows=Groups.concatenate([part.rows for part in values]))
+    if isinstance(first, KeptVectors):
+        return replace(first, groups=Groups.concatenate([kept.groups for kept in values]))
     if isinstance(first, Groups):
         return Groups.concatenate(values)
     return np.concatenate(values) if isinstance(first, np.ndarray) else first
@@ -202,8 +255,8 @@ def _concatenate(values: list[Any]) -> Any:
 def _row_nbytes(value: object) -> int:
     if isinstance(value, tuple):
         return sum(_row_nbytes(item) for item in value)
-    if isinstance(value, Part):
-        return _row_nbytes(value.rows)
+    if isinstance(value, KeptVectors):
+        return _row_nbytes(value.groups)
     if isinstance(value, Groups):
         return 8 * value.n_features * int(value.sizes.max(initial=0))
     return value.nbytes // max(1, len(value)) if isinstance(value, np.ndarray) else 0
@@ -218,12 +271,12 @@ def by_blocks(groups: Groups, moments: Callable[[Groups], tuple[np.ndarray, ...]
     for block in blocks(groups):
         some = groups[block]
         if some.n_rows > block_rows(some):  # a single group
-            parts = reduce(merge_moments, (moments(piece) for _, piece in pieces(some, block_rows(some))))
+            found = reduce(merge_moments, (moments(piece) for _, piece in pieces(some, block_rows(some))))
         else:
-            parts = moments(some)
-        joined = joined or tuple(np.empty((len(groups), *part.shape[1:])) for part in parts)
-        for whole, part in zip(joined, parts, strict=True):
-            whole[block] = part
+            found = moments(some)
+        joined = joined or tuple(np.empty((len(groups), *moment.shape[1:])) for moment in found)
+        for whole, moment in zip(joined, found, strict=True):
+            whole[block] = moment
     return joined
 
 
@@ -244,7 +297,7 @@ def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
     def block_sums(block: Groups) -> tuple[np.ndarray, ...]:
         vectors = block.rows()
         n, mean = mean_of(block, vectors)
-        centred = vectors - np.repeat(mean, block.sizes, axis=0)
+        centred = vectors - per_vector(mean, block)
         power, sums = centred, []
         for _ in range(2, order + 1):
             power = power * centred
@@ -261,14 +314,14 @@ class Merge:
     n: np.ndarray
     mean: np.ndarray
     delta: np.ndarray  # difference of the means
-    left: np.ndarray  # share of the left group in the total weight
-    right: np.ndarray
+    share_a: np.ndarray  # of the first group in the total weight
+    share_b: np.ndarray
     between: np.ndarray  # n m / (n + m), the weight of the squared difference
 
-    def left_of(self, whole: np.ndarray, values: np.ndarray, signed: bool = False) -> np.ndarray:
-        """Sums that are left of whole ones after vectors were removed: 0 where rounding alone leaves anything."""
-        is_left = (self.n > 0).reshape(-1, *[1] * (values.ndim - 1))
-        return np.where(is_left & (signed | (values > _NOTHING * whole)), values, 0)
+    def remainder(self, values: np.ndarray, whole: np.ndarray, signed: bool = False) -> np.ndarray:
+        """Sums after vectors were removed from `whole` ones; 0 where nothing but rounding errors remains."""
+        remains = (self.n > 0).reshape(-1, *[1] * (values.ndim - 1))
+        return np.where(remains & (signed | (values > _NOTHING * whole)), values, 0)
 
 
 def merge(a: Statistics, b: Statistics) -> Merge:
@@ -281,8 +334,8 @@ def merge_means(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarra
     total = n + m
     divisor = np.where(total > 0, total, 1)
     delta = other - mean
-    right = m / divisor
-    return Merge(total, mean + delta * right[:, None], delta, n / divisor, right, n * right)
+    share_b = m / divisor
+    return Merge(total, mean + delta * share_b[:, None], delta, n / divisor, share_b, n * share_b)
 
 
 def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -294,14 +347,14 @@ def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple
     m2 = a[2] + b[2] + u.between[:, None] * square
     if len(a) == 3:
         return u.n, u.mean, m2
-    left, right, between = u.left[:, None], u.right[:, None], u.between[:, None]
-    m3 = a[3] + b[3] + between * (left - right) * square * u.delta + 3 * u.delta * (left * b[2] - right * a[2])
+    p, q, between = u.share_a[:, None], u.share_b[:, None], u.between[:, None]
+    m3 = a[3] + b[3] + between * (p - q) * square * u.delta + 3 * u.delta * (p * b[2] - q * a[2])
     m4 = (
         a[4]
         + b[4]
-        + between * (left**2 - left * right + right**2) * square**2
-        + 6 * square * (left**2 * b[2] + right**2 * a[2])
-        + 4 * u.delta * (left * b[3] - right * a[3])
+        + between * (p**2 - p * q + q**2) * square**2
+        + 6 * square * (p**2 * b[2] + q**2 * a[2])
+        + 4 * u.delta * (p * b[3] - q * a[3])
     )
     return u.n, u.mean, m2, m3, m4
 
@@ -309,32 +362,38 @@ def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple
 def unmerge(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
     """Weights and means of one collection without another, row by row: `merge_means` with negative weights."""
     u = merge_means(n, mean, -np.minimum(m, n), other)
-    left = u.n > _NOTHING * n
-    return replace(u, n=np.where(left, u.n, 0), mean=np.where(left[:, None], u.mean, 0))
+    remains = u.n > _NOTHING * n
+    return replace(u, n=np.where(remains, u.n, 0), mean=np.where(remains[:, None], u.mean, 0))
 
 
 def unmerge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """Weights, means and centred power sums of `a` without `b`, row by row: they are additive, so signs do it."""
+    """Weights, means and centred power sums of `a` without `b`, row by row: `merge_moments` with negative sums."""
     u = unmerge(*a[:2], *b[:2])
     n, mean, *sums = b
-    _, _, *sums = merge_moments(a, (-np.minimum(n, a[0]), mean, *(-power for power in sums)))
-    sums = [u.left_of(whole, power, signed=i == 1) for i, (whole, power) in enumerate(zip(a[2:], sums, strict=True))]
+    negative = (-power for power in sums)
+    _, _, *differences = merge_moments(a, (-np.minimum(n, a[0]), mean, *negative))
+    orders = range(2, len(a))
+    sums = [u.remainder(differences[k - 2], a[k], signed=k == 3) for k in orders]
     return u.n, u.mean, *sums
 
 
-def sum_over_parts(parts: Sequence[Part], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]) -> np.ndarray:
-    """Weighted sum over each group's vectors of ``term(vectors, rows, owners, noise)``, in pieces of bounded size.
+def sum_over_vectors(
+    collections: Sequence[KeptVectors], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]
+) -> np.ndarray:
+    """Weighted sum over each group's vectors of ``term(vectors, piece, owners, noise)``, in pieces of bounded size.
 
-    `rows` are the vectors of a piece as groups, and `owners` the slice of the groups that they belong to. `term`
-    returns one row per vector; its columns, if any, are summed separately.
+    `piece` has the vectors as groups, and `owners` is the slice of the groups that they belong to. `term` returns one
+    row per vector; its columns, if any, are summed separately.
     """
     total = np.zeros(())
-    for part in parts:
-        sums, whole = np.zeros(()), (slice(0, len(part.rows)), part.rows)
-        for owners, rows in pieces(part.rows, block_rows(part.rows)) if part.rows.n_rows else (whole,):
-            values = rows.sum(term(rows.rows(), rows, owners, part.noise))
+    for kept in collections:
+        groups = kept.groups
+        some = pieces(groups, block_rows(groups)) if groups.n_rows else [(slice(0, len(groups)), groups)]
+        sums = np.zeros(())
+        for owners, piece in some:
+            values = piece.sum(term(piece.rows(), piece, owners, kept.noise))
             if not sums.shape:
-                sums = np.zeros((len(part.rows), *values.shape[1:]))
+                sums = np.zeros((len(groups), *values.shape[1:]))
             sums[owners] += values
         total = total + sums
     return total
@@ -366,15 +425,15 @@ def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def products_with_means(
-    part: Part, means: np.ndarray, vectors: Callable[[Groups, slice, np.ndarray], np.ndarray]
+    kept: KeptVectors, means: np.ndarray, vectors: Callable[[Groups, slice, np.ndarray], np.ndarray]
 ) -> Iterator[tuple[slice, Groups, np.ndarray, np.ndarray]]:
-    """Products of a part's vectors with means, in pieces that stay in the processor's cache.
+    """Products of kept vectors with means, in pieces that stay in the processor's cache.
 
     `vectors` is a function of a piece, the slice of groups that it belongs to, and the numbers of its vectors. Yields
     that slice, the piece, the numbers, and the products.
     """
-    step = max(1, min(_PRODUCTS // len(means), _NUMBERS // part.rows.n_features))
-    values: Any = part.values
-    for (owners, piece), (_, some) in zip(pieces(part.rows, step), pieces(values, step), strict=True):
+    step = min(count_within(8 * len(means), PRODUCTS), count_within(8 * kept.groups.n_features, FACTORS))
+    values: Any = kept.values
+    for (owners, piece), (_, some) in zip(pieces(kept.groups, step), pieces(values, step), strict=True):
         numbers = some.rows()
         yield owners, piece, numbers, vectors(piece, owners, numbers) @ means.T

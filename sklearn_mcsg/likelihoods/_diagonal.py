@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, RangeError, Segments, Unions, load_kernels
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods.base import ArrayUnions, Likelihood, Segments, Unions, kernels, lazy
-from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
+from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
     Statistics,
     centred_sums,
     corpus_mean,
@@ -67,48 +67,41 @@ class DiagonalUnions(Unions[DiagonalMoments]):
     """Sums over features for all unions, by compiled kernels, or by pooling if the range is too wide for products."""
 
     compiled = ("log_products_float64", "weighted_by_total")
+    _kurtosis: np.ndarray | None = None
 
     @staticmethod
     def pair_nbytes(left: DiagonalMoments, right: DiagonalMoments) -> int:
         return 32  # small, so that blocks are large and preparing both sides costs little
 
-    @lazy
-    def _sums(self) -> tuple[Any, ...]:
-        """Log variances, and kurtoses where fourth moments are kept; noise included."""
+    @property
+    def log_variance(self) -> np.ndarray:
+        """Log variances, summed over features: a new array each time, which the caller may overwrite."""
+        sides = self._noisy_sides()
+        if not sides.has_fourth:
+            return sides.log_products(times=self.n_features)
+        log_variance, self._kurtosis = sides.log_products_and_kurtosis(times=self.n_features)
+        return log_variance
 
+    @property
+    def kurtosis(self) -> np.ndarray:
+        """Kurtoses, summed over features; they are computed together with the log variances."""
+        if self._kurtosis is None:
+            _, self._kurtosis = self._noisy_sides().log_products_and_kurtosis(times=self.n_features)
+        return self._kurtosis
+
+    def log_rate(self, prior: NormalGamma) -> np.ndarray:
+        left = prior.united(self.left.n, self.left.mean, self.left.m2)
+        sides = ScaledSides.of(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
+        return sides.log_products() - self.n_features * np.log(2)
+
+    def _noisy_sides(self) -> ScaledSides:
         def noisy(s: Any) -> tuple[np.ndarray, ...]:
             n, eps = s.n[:, None], s.reg_covar
             # third moments by 2/3 and fourth moments over 6, as the kernel takes them
             fourth = () if s.m4 is None else (s.m3 * (2 / 3), s.m4 / 6 + eps * s.m2 + 0.5 * eps**2 * n)
             return s.n, s.mean, s.m2 + n * eps, *fourth
 
-        return _sum_over_features(noisy(self.left), noisy(self.right), self.dtype, self.n_features)
-
-    @lazy
-    def _rate_sums(self) -> tuple[Any, ...]:
-        """Log scatters of the unions with the prior's own pseudo-vectors."""
-        prior: Any = self.likelihood.prior
-        left = prior.united(self.left.n, self.left.mean, self.left.m2)
-        return _sum_over_features(left, (self.right.n, self.right.mean, self.right.m2), self.dtype)
-
-    def imprecise(self, quantity: str) -> np.ndarray | None:
-        sums = self._rate_sums if quantity == "log_evidence" else self._sums
-        return None if sums else np.ones(self.shape, dtype=bool)
-
-    @property
-    def log_variance(self) -> np.ndarray:
-        """Log variances, summed over features, which the caller may overwrite: a second call computes them again."""
-        if self.__dict__.pop("_given", False):
-            del self.__dict__["_sums"]
-        self._given = True
-        return self._sums[0] if self._sums else np.zeros(self.shape)
-
-    @property
-    def kurtosis(self) -> np.ndarray:
-        return self._sums[1] if self._sums else np.zeros(self.shape)
-
-    def log_rate(self, prior: NormalGamma) -> np.ndarray:
-        return self._rate_sums[0] - self.n_features * np.log(2) if self._rate_sums else np.zeros(self.shape)
+        return ScaledSides.of(noisy(self.left), noisy(self.right), self.dtype)
 
 
 class DiagonalArrayUnions(ArrayUnions[DiagonalMoments]):
@@ -242,49 +235,86 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         return DiagonalMoments(np.array([strength]), mean[None], strength * variance, m3, m4, statistics.reg_covar)
 
 
-def _sum_over_features(left: tuple, right: tuple, dtype: np.dtype, times: int = 0) -> tuple[Any, ...]:
-    """Sum log scatters of all unions over the features and, where fourth moments are given, kurtoses.
-
-    Both sides are (weights, means, scatters[, third moments by 2/3, fourth moments over 6]). Returns the log scatters
-    minus `times` the log total weight, and the kurtoses; if `times` is the number of features, the former are log
-    variances. Returns an empty tuple if the scatters differ too widely for products.
+@dataclass(frozen=True, eq=False)
+class ScaledSides:
+    """Moments of two collections of groups, scaled and padded for the kernels that sum log scatters over features.
 
     A kernel multiplies `step` scatters before it extracts the exponent. For feature k, all pooled scatters lie between
     `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each
     feature is scaled by a power of two that moves the geometric mean of the two to 1, so scatters lie within
     2^(+-bits) and a product of `step` of them within 2^(+-step bits), which must not leave the exponent's range
     2^(+-room). Two more bits allow for the rounding of the scale and for the running product, which is in [1, 2).
+
+    Attributes
+    ----------
+    left, right : list of ndarray
+        Weights, means, scatters and, if given, higher moments; the right side is transposed.
+    n_left : int
+        Number of left groups, without padding.
+    step : int
+        Number of features whose scatters are multiplied before the exponent is extracted.
+    unscaled : float
+        What the scale adds to each sum of log scatters, with the opposite sign.
     """
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        weight = left[0].max() * right[0].max() / (left[0].max() + right[0].max())
-        ends = [
-            np.minimum(left[1].min(axis=0), right[1].min(axis=0)),
-            np.maximum(left[1].max(axis=0), right[1].max(axis=0)),
-        ]
-        low = left[2].min(axis=0) + right[2].min(axis=0)
-        high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (ends[1] - ends[0]) ** 2
-        middle, bits = 0.25 * np.log2(low) + 0.25 * np.log2(high), (0.5 * np.log2(high / low)).max() + 2
-    fourth = len(left) > 3
-    if fourth or bits > 20:  # too wide a range for single precision
-        dtype = np.dtype(np.float64)
-    room = 250 if fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments, which are multiplied by squares
-    centre = 0.5 * (ends[0] + ends[1]) if dtype == np.float32 else 0.0
-    if not 2 * bits <= room:
-        return ()
-    # 16 features at a time, unless 8 at a time need less padding
-    step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
-    scale = -np.round(middle)
-    padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
-    count = len(left[0])
-    unscaled = -2 * np.log(2) * scale.sum()
-    arguments: Any = *padded(left, 1, transposed=False), *padded(right, 0, transposed=True), step, times, unscaled
-    out = np.empty((len(arguments[0]), len(right[0])))
-    if not fourth:
-        getattr(kernels(), f"log_products_{dtype.name}")(*arguments, out)
-        return (out[:count],)
-    kurtosis = np.empty_like(out)
-    kernels().log_products_and_kurtosis(*arguments, out, kurtosis)
-    return out[:count], kurtosis[:count]
+
+    left: list[np.ndarray]
+    right: list[np.ndarray]
+    n_left: int
+    step: int
+    unscaled: float
+
+    @classmethod
+    def of(cls, left: tuple, right: tuple, dtype: np.dtype) -> ScaledSides:
+        """Scale both sides; raise `RangeError` if their scatters differ too widely for products.
+
+        Both sides are (weights, means, scatters[, third moments by 2/3, fourth moments over 6]).
+        """
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            weight = left[0].max() * right[0].max() / (left[0].max() + right[0].max())
+            first = np.minimum(left[1].min(axis=0), right[1].min(axis=0))
+            last = np.maximum(left[1].max(axis=0), right[1].max(axis=0))
+            low = left[2].min(axis=0) + right[2].min(axis=0)
+            high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (last - first) ** 2
+            middle = 0.25 * np.log2(low) + 0.25 * np.log2(high)
+            bits = (0.5 * np.log2(high / low)).max() + 2
+        has_fourth = len(left) > 3
+        if has_fourth or bits > 20:  # too wide a range for single precision
+            dtype = np.dtype(np.float64)
+        room = 250 if has_fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments: they multiply squares
+        if not 2 * bits <= room:
+            raise RangeError
+        # 16 features at a time, unless 8 at a time need less padding
+        step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
+        scale = -np.round(middle)
+        centre = 0.5 * (first + last) if dtype == np.float32 else 0.0
+        padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
+        unscaled = -2 * np.log(2) * scale.sum()
+        return cls(padded(left, 1, transposed=False), padded(right, 0, transposed=True), len(left[0]), step, unscaled)
+
+    @property
+    def has_fourth(self) -> bool:
+        """Whether fourth moments are given."""
+        return len(self.left) > 3
+
+    def log_products(self, times: int = 0) -> np.ndarray:
+        """Sums of the log scatters of all unions over the features, minus `times` the log total weight.
+
+        If `times` is the number of features, they are log variances.
+        """
+        out = self._empty()
+        kernel = getattr(load_kernels(), f"log_products_{self.left[1].dtype.name}")
+        kernel(*self.left, *self.right, self.step, times, self.unscaled, out)
+        return out[: self.n_left]
+
+    def log_products_and_kurtosis(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and the kurtoses summed over the features."""
+        out, kurtosis = self._empty(), self._empty()
+        kernel = load_kernels().log_products_and_kurtosis
+        kernel(*self.left, *self.right, self.step, times, self.unscaled, out, kurtosis)
+        return out[: self.n_left], kurtosis[: self.n_left]
+
+    def _empty(self) -> np.ndarray:
+        return np.empty((len(self.left[0]), len(self.right[0])))
 
 
 def _scaled_and_padded(
@@ -293,7 +323,7 @@ def _scaled_and_padded(
     """Arrays in the form that the kernels take; padding multiplies products by 1 and adds 0 to sums."""
     n, mean, *moments = side
     factors = [2.0**scale, 4.0**scale]  # for means and for scatters
-    rows = 0 if transposed else -len(n) % kernels().ROWS
+    rows = 0 if transposed else -len(n) % load_kernels().ROWS
     powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
     powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
     arrays = [np.concatenate([n, np.ones(rows)]).astype(dtype)]

@@ -13,29 +13,24 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._lazy import lazy
+from sklearn_mcsg._memory import REPAIRS, count_within
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.blocks import per_vector
+from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, Segments, Unions, load_kernels
 from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
-from sklearn_mcsg.likelihoods.base import (
-    ArrayUnions,
-    Likelihood,
-    Segments,
-    Unions,
-    kept_parts,
-    kernels,
-    lazy,
-    pseudo_parts,
-)
-from sklearn_mcsg.likelihoods.priors import NormalGamma, check_prior, learn_shape
-from sklearn_mcsg.likelihoods.statistics import (
-    Part,
-    Statistics,
+from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._statistics import (
+    VectorStatistics,
     centred_sums,
     corpus_mean,
-    joined,
+    kept_vectors,
     merge,
+    pooled_vectors,
     products_with_means,
-    removed,
-    sum_over_parts,
+    pseudo_vectors,
+    remaining_vectors,
+    sum_over_vectors,
     unmerge,
 )
 
@@ -44,11 +39,10 @@ _MAX_EXPONENT = 70  # decimal exponent of variances beyond which their fourth po
 
 
 @dataclass(frozen=True, eq=False)
-class SphericalScatter(Statistics):
+class SphericalScatter(VectorStatistics):
     """Scatter of all features together, and the vectors when fourth moments are needed."""
 
     scatter: np.ndarray
-    parts: tuple[Part, ...]
     reg_covar: float
 
     @property
@@ -65,17 +59,17 @@ class SphericalScatter(Statistics):
         return np.log(0.5 * doubled[:, 0])
 
     def moments(self) -> Iterator[tuple[Any, ...]]:
-        """Weight, sums of q and q^2, and noise of each part: q = |x - mean|^2 / (d variance), noise / variance."""
+        """Weight, sums of q = |x - mean|^2 / (d variance) and of q^2, and noise / variance, of all kept vectors."""
+        variance = self.variance
 
-        def term(vectors: np.ndarray, rows: Groups, block: slice, _: Any) -> np.ndarray:
-            square = np.square(vectors - np.repeat(self.mean[block], rows.sizes, axis=0)).sum(axis=1)
-            square /= np.repeat(self.n_features * variance[block], rows.sizes, axis=0)
+        def term(vectors: np.ndarray, piece: Groups, owners: slice, _: Any) -> np.ndarray:
+            square = np.square(vectors - per_vector(self.mean[owners], piece)).sum(axis=1)
+            square /= per_vector(self.n_features * variance[owners], piece)
             return np.column_stack([square, square**2])
 
-        variance = self.variance
-        for part in self.parts:
-            second, fourth = sum_over_parts([part], term).T
-            yield part.rows.totals, second, fourth, (self.reg_covar + (part.noise or 0.0)) / variance
+        for kept in self.kept:
+            second, fourth = sum_over_vectors([kept], term).T
+            yield kept.groups.totals, second, fourth, (self.reg_covar + (kept.noise or 0.0)) / variance
 
 
 class SphericalUnions(Unions[SphericalScatter]):
@@ -88,19 +82,20 @@ class SphericalUnions(Unions[SphericalScatter]):
         return 128  # a few passes over the block, after a matrix product
 
     @lazy
-    def variance(self) -> np.ndarray:
+    def _pooled(self) -> tuple[np.ndarray, np.ndarray, Any]:
+        return self._pool()
+
+    def _pool(self) -> tuple[np.ndarray, np.ndarray, Any]:
         noise = self.n_features * self.left.reg_covar
         left, right = ((x.n, x.mean, x.scatter + x.n * noise) for x in (self.left, self.right))
-        variance, self._cancelled, self._distances = _pooled_variance(left, right, keep=bool(self.left.parts))
-        return variance
+        return _pooled_variance(left, right, keep=self.left.keeps_vectors)
 
     @property
     def log_variance(self) -> np.ndarray:
-        """Log variances, in the place of the variances unless the TIC needs those; they are computed again if asked."""
-        if self.left.parts:
-            return np.log(self.variance)
-        variance = self.variance
-        del self.__dict__["variance"]
+        """Log variances: a new array each time, which the caller may overwrite."""
+        if self.left.keeps_vectors:  # the TIC needs the variances too
+            return np.log(self._pooled[0])
+        variance, _, _ = self._pool()
         return np.log(variance, out=variance)
 
     def log_rate(self, prior: NormalGamma) -> np.ndarray:
@@ -110,22 +105,23 @@ class SphericalUnions(Unions[SphericalScatter]):
         return np.log(0.5 * d * (n[:, None] + self.right.n) * variance)
 
     def moments(self) -> Iterator[tuple[Any, ...]]:
-        inverse = 1 / (self.variance * self.n_features)
-        left = _moments_about_unions(self.left, self.right, self._distances)
-        right = left if self.right is self.left else _moments_about_unions(self.right, self.left, self._distances.T)
+        variance, _, distances = self._pooled
+        inverse = 1 / (variance * self.n_features)
+        left = _moments_about_unions(self.left, self.right, distances)
+        right = left if self.right is self.left else _moments_about_unions(self.right, self.left, distances.T)
         none = np.zeros((3, 1, 1))
         for noise in {**left, **right}:
             weight, second, fourth = left.get(noise, none) + right.get(noise, none).swapaxes(1, 2)
             second *= inverse
             fourth *= inverse
             fourth *= inverse
-            yield weight, second, fourth, (self.left.reg_covar + (noise or 0.0)) / self.variance
+            yield weight, second, fourth, (self.left.reg_covar + (noise or 0.0)) / variance
 
     def imprecise(self, quantity: str) -> np.ndarray | None:
         if quantity != "tic_penalty":
             return None
-        total = self.variance * self.n_features
-        return self._cancelled | (np.abs(np.log10(total)) > _MAX_EXPONENT)
+        variance, cancelled, _ = self._pooled
+        return cancelled | (np.abs(np.log10(variance * self.n_features)) > _MAX_EXPONENT)
 
 
 class SphericalArrayUnions(ArrayUnions[SphericalScatter]):
@@ -187,35 +183,35 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> SphericalScatter:
         check_prior(self.prior, NormalGamma, groups.n_features, scales=1)
         n, mean, m2 = centred_sums(groups, 2)
-        return SphericalScatter(n, mean, m2.sum(axis=1), kept_parts(groups, order), reg_covar)
+        return SphericalScatter(n, mean, kept_vectors(groups, order), m2.sum(axis=1), reg_covar)
 
     def statistics_of_moments(
         self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float
     ) -> SphericalScatter:
-        return SphericalScatter(n, mean, m2.sum(axis=1), (), reg_covar)
+        return SphericalScatter(n, mean, (), m2.sum(axis=1), reg_covar)
 
     def pool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
         u = merge(a, b)
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
-        return SphericalScatter(u.n, u.mean, scatter, joined(*a.parts, *b.parts), a.reg_covar)
+        return SphericalScatter(u.n, u.mean, pooled_vectors(a, b), scatter, a.reg_covar)
 
     def unpool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
         u = unmerge(a.n, a.mean, b.n, b.mean)
-        scatter = u.left_of(a.scatter, a.scatter - b.scatter + u.between * np.square(u.delta).sum(axis=1))
-        return SphericalScatter(u.n, u.mean, scatter, joined(*a.parts) + removed(b.parts), a.reg_covar)
+        scatter = u.remainder(a.scatter - b.scatter + u.between * np.square(u.delta).sum(axis=1), a.scatter)
+        return SphericalScatter(u.n, u.mean, remaining_vectors(a, b), scatter, a.reg_covar)
 
     def for_pairs(self, statistics: SphericalScatter) -> SphericalScatter:
         """For each vector: its deviation from the group's mean along that mean, and the square of the deviation."""
-        if all(part.values is not None for part in statistics.parts):
+        if all(kept.values is not None for kept in statistics.kept):
             return statistics
         centre = statistics.mean.mean(axis=0)
         own = statistics.mean - centre
 
-        def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
-            y = vectors - np.repeat(statistics.mean[owners], rows.sizes, axis=0)
-            return [(y * np.repeat(own[owners], rows.sizes, axis=0)).sum(axis=1), np.square(y).sum(axis=1)]
+        def values(vectors: np.ndarray, piece: Groups, owners: slice) -> list[np.ndarray]:
+            y = vectors - per_vector(statistics.mean[owners], piece)
+            return [(y * per_vector(own[owners], piece)).sum(axis=1), np.square(y).sum(axis=1)]
 
-        return replace(statistics, parts=tuple(part.with_values(values, 2, centre) for part in statistics.parts))
+        return replace(statistics, kept=tuple(kept.with_values(values, 2, centre) for kept in statistics.kept))
 
     def log_likelihood(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
         return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
@@ -271,8 +267,8 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     def pseudo_group(self, statistics: SphericalScatter, strength: float) -> SphericalScatter:
         n, mean, deviation = corpus_mean(statistics)
         scatter = (statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)) / n
-        parts = pseudo_parts(mean, strength, scatter / len(mean), statistics.parts)
-        return SphericalScatter(np.array([strength]), mean[None], strength * scatter[None], parts, statistics.reg_covar)
+        kept = pseudo_vectors(mean, strength, scatter / len(mean), statistics)
+        return SphericalScatter(np.array([strength]), mean[None], kept, strength * scatter[None], statistics.reg_covar)
 
 
 def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -287,7 +283,7 @@ def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.
     p, q = np.square(x).sum(axis=1), np.square(y).sum(axis=1)
     variance = outer_squares(x, p, y, q, -2.0)
     distances = variance.copy() if keep else None
-    kernels().pooled_variance(variance, n, s, m, t, d)
+    load_kernels().pooled_variance(variance, n, s, m, t, d)
     rounding = _LOST_DIGITS * np.sqrt(d)
     if rounding * (p.max() + q.max()) * max(n.max(), m.max()) <= s.min() + t.min():
         return variance, np.zeros((1, 1), dtype=bool), distances
@@ -295,7 +291,7 @@ def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.
     weight = n[:, None] * m / total
     cancelled = rounding * weight * (p[:, None] + q) > variance * total * d
     indices = np.argwhere(cancelled)
-    for batch in gen_batches(len(indices), max(1, 2**19 // d)) if len(indices) else ():
+    for batch in gen_batches(len(indices), count_within(8 * d, REPAIRS)) if len(indices) else ():
         i, j = indices[batch].T
         between = weight[i, j] * np.square(mean[i] - mean_right[j]).sum(axis=1)
         variance[i, j] = (s[i] + t[j] + between) / (total[i, j] * d)
@@ -311,16 +307,16 @@ def _moments_about_unions(
     """
 
     def deviations(piece: Groups, owners: slice, _: np.ndarray) -> np.ndarray:
-        return piece.rows() - np.repeat(near.mean[owners], piece.sizes, axis=0)
+        return piece.rows() - per_vector(near.mean[owners], piece)
 
     sums: dict[Any, np.ndarray] = {}
-    for part in near.parts:
+    for kept in near.kept:
         projected = np.zeros((3, len(near), len(far)))
-        for owners, piece, numbers, products in products_with_means(part, far.mean - part.centre, deviations):
-            kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
-        values: Any = part.values
+        for owners, piece, numbers, products in products_with_means(kept, far.mean - kept.centre, deviations):
+            load_kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
+        values: Any = kept.values
         squares = values.rows()[:, 1]
-        totals = np.column_stack([part.rows.totals, part.rows.sum(np.column_stack([squares, squares**2]))])
-        total = sums.setdefault(part.noise, np.zeros((3, len(near), len(far))))
-        kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)
+        totals = np.column_stack([kept.groups.totals, kept.groups.sum(np.column_stack([squares, squares**2]))])
+        total = sums.setdefault(kept.noise, np.zeros((3, len(near), len(far))))
+        load_kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)
     return sums

@@ -15,22 +15,25 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.blocks import block_rows, group_of, pieces
+from sklearn_mcsg.groups.blocks import block_rows, group_of, per_vector, pieces
 from sklearn_mcsg.likelihoods import bessel
+from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, load_kernels
 from sklearn_mcsg.likelihoods._normal import outer_squares
-from sklearn_mcsg.likelihoods.base import Likelihood, Segments, Unions, kept_parts, kernels, lazy, pseudo_parts
-from sklearn_mcsg.likelihoods.statistics import (
-    Part,
-    Statistics,
+from sklearn_mcsg.likelihoods._statistics import (
+    KeptVectors,
+    VectorStatistics,
     by_blocks,
     corpus_mean,
-    joined,
+    kept_vectors,
     mean_of,
     merge,
+    pooled_vectors,
     products_with_means,
-    removed,
-    sum_over_parts,
+    pseudo_vectors,
+    remaining_vectors,
+    sum_over_vectors,
     unmerge,
 )
 from sklearn_mcsg.storage import register
@@ -75,10 +78,9 @@ class AxialMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class Resultants(Statistics):
+class Resultants(VectorStatistics):
     """Mean resultant vectors, noise included."""
 
-    parts: tuple[Part, ...]
     reg_covar: float
     concentration: str
 
@@ -107,10 +109,10 @@ class Resultants(Statistics):
         length, kappa = self.model()
         return bessel.mean_length_derivative(kappa, self.n_features), _ratio(kappa, length, self.n_features)
 
-    def noisy_parts(self) -> Iterator[tuple[Part, AxialMoments]]:
+    def noisy_vectors(self) -> Iterator[tuple[KeptVectors, AxialMoments]]:
         """The vectors of the groups, and the distribution around each."""
         noise = AxialMoments.noise(self.reg_covar, self.n_features)
-        return ((part, part.noise or noise) for part in self.parts)
+        return ((kept, kept.noise or noise) for kept in self.kept)
 
     def squares(self) -> np.ndarray:
         """Sums over the vectors of the squared error along the mean direction, and of the square across it."""
@@ -119,15 +121,14 @@ class Resultants(Statistics):
         expected = bessel.mean_length(kappa, self.n_features)  # the length itself, when kappa is exact
         noise = AxialMoments.noise(self.reg_covar, self.n_features)
 
-        def term(vectors: np.ndarray, rows: Groups, block: slice, own: AxialMoments | None) -> np.ndarray:
-            unit, axis = _unit(vectors), np.repeat(direction[block], rows.sizes, axis=0)
+        def term(vectors: np.ndarray, piece: Groups, owners: slice, own: AxialMoments | None) -> np.ndarray:
+            unit, axis = _unit(vectors), per_vector(direction[owners], piece)
             t = (unit * axis).sum(axis=1)
             rest = np.square(unit - t[:, None] * axis).sum(axis=1)  # 1 - t^2 without cancellation
-            return np.column_stack(
-                (own or noise).squares(t, rest, np.repeat(expected[block], rows.sizes, axis=0), self.n_features)
-            )
+            squares = (own or noise).squares(t, rest, per_vector(expected[owners], piece), self.n_features)
+            return np.column_stack(squares)
 
-        return sum_over_parts(self.parts, term).T
+        return sum_over_vectors(self.kept, term).T
 
 
 class ResultantUnions(Unions[Resultants]):
@@ -148,7 +149,7 @@ class ResultantUnions(Unions[Resultants]):
         """One minus the squared mean resultant length."""
         x, y = (s.n[:, None] * s.mean for s in (self.left, self.right))
         gap = outer_squares(x, np.square(x).sum(axis=1), y, np.square(y).sum(axis=1), 2.0)
-        kernels().gap_of_resultants(gap, self.left.n, self.right.n)
+        load_kernels().gap_of_resultants(gap, self.left.n, self.right.n)
         return gap
 
     @property
@@ -219,33 +220,30 @@ class VonMisesFisher(Likelihood[Resultants]):
         _check_directions(groups)
         n, mean = by_blocks(groups, lambda block: mean_of(block, _unit(block.rows())))
         length = AxialMoments.noise(reg_covar, groups.n_features).length
-        return Resultants(n, length * mean, kept_parts(groups, order), reg_covar, self.concentration)
+        return Resultants(n, length * mean, kept_vectors(groups, order), reg_covar, self.concentration)
 
     def pool(self, a: Resultants, b: Resultants) -> Resultants:
         u = merge(a, b)
-        return Resultants(u.n, u.mean, joined(*a.parts, *b.parts), a.reg_covar, a.concentration)
+        return Resultants(u.n, u.mean, pooled_vectors(a, b), a.reg_covar, a.concentration)
 
     def unpool(self, a: Resultants, b: Resultants) -> Resultants:
         u = unmerge(a.n, a.mean, b.n, b.mean)
         longest = AxialMoments.noise(a.reg_covar, a.n_features).length
         excess = np.maximum(np.linalg.norm(u.mean, axis=1) / longest, 1)[:, None]  # by rounding
-        parts = joined(*a.parts) + removed(b.parts)
-        return Resultants(u.n, u.mean / excess, parts, a.reg_covar, a.concentration)
+        return Resultants(u.n, u.mean / excess, remaining_vectors(a, b), a.reg_covar, a.concentration)
 
     def for_pairs(self, statistics: Resultants) -> Resultants:
         """For each vector: the factors to unit length, and its direction's product with the group's resultant."""
-        if all(part.values is not None for part in statistics.parts):
+        if all(kept.values is not None for kept in statistics.kept):
             return statistics
         resultants = statistics.n[:, None] * statistics.mean
 
-        def values(vectors: np.ndarray, rows: Groups, owners: slice) -> list[np.ndarray]:
+        def values(vectors: np.ndarray, piece: Groups, owners: slice) -> list[np.ndarray]:
             factors = _to_unit_length(vectors)
-            return [
-                *factors,
-                (_unit(vectors, *factors) * np.repeat(resultants[owners], rows.sizes, axis=0)).sum(axis=1),
-            ]
+            unit = _unit(vectors, *factors)
+            return [*factors, (unit * per_vector(resultants[owners], piece)).sum(axis=1)]
 
-        return replace(statistics, parts=tuple(part.with_values(values, 3) for part in statistics.parts))
+        return replace(statistics, kept=tuple(kept.with_values(values, 3) for kept in statistics.kept))
 
     def log_likelihood(self, statistics: Resultants | ResultantUnions | ResultantSegments) -> np.ndarray:
         return statistics.weighted(statistics.log_density)
@@ -290,11 +288,11 @@ class VonMisesFisher(Likelihood[Resultants]):
     def pseudo_group(self, statistics: Resultants, strength: float) -> Resultants:
         _, mean, _ = corpus_mean(statistics)
         length = np.linalg.norm(mean)
-        parts: tuple[Part, ...] = ()
-        if statistics.parts:
+        kept: tuple[KeptVectors, ...] = ()
+        if statistics.keeps_vectors:
             kappa = float(bessel.concentration(length, len(mean)))
-            parts = pseudo_parts(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics.parts)
-        return Resultants(np.array([strength]), mean[None], parts, statistics.reg_covar, statistics.concentration)
+            kept = pseudo_vectors(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics)
+        return Resultants(np.array([strength]), mean[None], kept, statistics.reg_covar, statistics.concentration)
 
 
 def _tangent_axes(corpus: Resultants) -> np.ndarray:
@@ -319,12 +317,12 @@ def _squares_around_unions(near: Resultants, far: Resultants, length: np.ndarray
     resultant = (near.n[:, None] + far.n) * length
     inverse = 1 / np.where(resultant > 0, resultant, 1)
     sums = np.zeros((2, *length.shape))
-    for part, moments in near.noisy_parts():
+    for kept, moments in near.noisy_vectors():
         noise = moments.length, moments.transverse, moments.axial, near.n_features
-        for owners, piece, numbers, products in products_with_means(part, far.n[:, None] * far.mean, unit):
+        for owners, piece, numbers, products in products_with_means(kept, far.n[:, None] * far.mean, unit):
             weights, shift = piece.row_weights, numbers[:, 2]
             rows = inverse[owners], length[owners]
-            kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
+            load_kernels().add_axial_squares(products, shift, weights, piece.offsets, *rows, noise, sums[:, owners])
     return sums
 
 
@@ -332,7 +330,7 @@ def _lookup(name: str, gap: np.ndarray, n_features: int) -> np.ndarray:
     """A function of mean resultant lengths, from one minus their squares and a table."""
     position = np.log(gap)
     table = _table(n_features, float(np.ceil(1 - position.min())))
-    kernels().piecewise_cubic(position, table[name], _NODES)
+    load_kernels().piecewise_cubic(position, table[name], _NODES)
     return position
 
 
