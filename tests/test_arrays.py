@@ -17,6 +17,7 @@ from sklearn_mcsg import (
 from sklearn_mcsg.engine import dispatch
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import arrays as array_kinds
 from sklearn_mcsg.groups.array_groups import ArrayGroups, check_same_place
 from sklearn_mcsg.groups.arrays import ArrayKind
 
