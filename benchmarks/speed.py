@@ -30,6 +30,7 @@ from sklearn_mcsg import (
     ModelComparisonClustering,
     ModelComparisonSimilarity,
 )
+from sklearn_mcsg.engine.results import Target
 
 JOBS = 2
 AT_SCALE = "\n## At scale\n\n"
@@ -86,9 +87,8 @@ def peak_beyond_output(function):
 def fitted_pairs(groups, likelihood, criterion, n_jobs=JOBS):
     """Return a function that compares all pairs of fitted groups; computing the statistics is not timed."""
     model = ModelComparisonSimilarity(likelihood, criterion, n_jobs=n_jobs).fit(groups)
-    learnt = model.learnt()
-    prepared = learnt.fitted(learnt.output)
-    return lambda: learnt.comparison.all_pairs(prepared, None, learnt.output, groups.output_dtype)
+    comparer, target = model.__mcsg_comparer__(), Target(groups.output_dtype)
+    return lambda: comparer.comparison.matrix(comparer.prepared, comparer.prepared, comparer.name, target)
 
 
 def blocked_numpy(groups):

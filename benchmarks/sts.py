@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from sklearn_mcsg import EmbeddingVectorizer, load_word_vectors
+from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.text.tables import open_table
 
 TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}
@@ -139,7 +140,8 @@ class System:
             groups = reader(self.recipe, task.left + task.right + [others[i] for i in chosen])
             estimator = self.estimator.fit(groups[2 * n :]) if self.fitted else self.estimator
         values = estimator.paired(groups[:n], groups[n : 2 * n])
-        return values if estimator.higher_is_nearer else -values
+        output = getattr(estimator, "output", "distance")  # an embedding returns distances
+        return values if OUTPUTS[output].higher_is_nearer else -values
 
 
 def published(name, tasks):

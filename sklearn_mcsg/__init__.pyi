@@ -3,7 +3,7 @@ from .classification import ModelComparisonClassifier
 from .clustering import GroupClustering, ModelComparisonClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .embedding import GroupEmbedding
-from .explanation import Explanation, PairExplanation, explain_texts
+from .explanation import Explanation, PairExplanation, VectorExplanation, explain_texts
 from .groups import Groups, validate_groups
 from .likelihoods import (
     LIKELIHOODS,
@@ -21,6 +21,7 @@ from .search import GroupNeighbors, PartitionedNeighbors, find_duplicates
 from .segmentation import ModelComparisonSegmenter
 from .similarity import (
     SIF,
+    Comparison,
     GroupSimilarity,
     MeanVector,
     ModelComparisonSimilarity,
@@ -50,6 +51,7 @@ __all__ = [
     "SIF",
     "TIC",
     "BayesFactor",
+    "Comparison",
     "Criterion",
     "DiagonalGaussian",
     "EmbeddingVectorizer",
@@ -76,6 +78,7 @@ __all__ = [
     "TextCalibration",
     "TextClusters",
     "TextSearch",
+    "VectorExplanation",
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",

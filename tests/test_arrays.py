@@ -14,10 +14,12 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonSimilarity,
 )
-from sklearn_mcsg.engine import model as engine
+from sklearn_mcsg.engine import dispatch
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups import arrays as array_kinds
-from sklearn_mcsg.groups.arrays import ArrayKind, check_same_place
+from sklearn_mcsg.groups.array_groups import ArrayGroups, check_same_place
+from sklearn_mcsg.groups.arrays import ArrayKind
 
 TAKEN = (
     [name for name, kind in LIKELIHOODS.items() if kind.array_unions],
@@ -83,7 +85,7 @@ def test_many_groups_in_blocks(library, likelihood, dtype, monkeypatch):
         model = ModelComparisonSimilarity(likelihood, output=output)
         expected = model.pairwise(groups)
         for nbytes in (1, 2**16, 2**27):
-            monkeypatch.setattr(engine, "DEVICE", nbytes if nbytes > 1 else 640 * 49)
+            monkeypatch.setattr(dispatch.OnDevice, "budget", nbytes if nbytes > 1 else 640 * 49)
             found = model.pairwise(arrays)
             assert_same(found, expected, arrays[0])
             assert np.array_equal(to_numpy(found), to_numpy(found).T)
@@ -268,4 +270,4 @@ def test_a_device_without_double_precision_computes_in_single(monkeypatch):
     assert kind.asarray(np.ones(2)).dtype == np.float32
     assert kind.promoted(np.dtype("float64")).dtype == np.float32
     with pytest.raises(TypeError, match=r"X holds single arrays on gpu, but Y holds NumPy arrays"):
-        check_same_place(kind, np.dtype("float32"))
+        check_same_place(ArrayGroups([], kind, np.empty(0), 1), Groups(np.empty((0, 1)), [0]))

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
+from sklearn_mcsg.engine.chance import NullDistribution
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.similarity.calibration import NullDistribution
 
 
 def corpus(n_groups, seed, sizes=(2, 25)):
@@ -96,7 +96,7 @@ def test_thresholds_leave_about_their_level_below(output):
     size = fresh.totals[left] * fresh.totals[right] / (fresh.totals[left] + fresh.totals[right])
     values = model.paired(fresh[left], fresh[right])
     for level in (0.1, 0.01):
-        assert level / 2 <= (values <= model.learnt().null.threshold(size, level)).mean() <= 2 * level
+        assert level / 2 <= (values <= model.__mcsg_comparer__().null.threshold(size, level)).mean() <= 2 * level
 
 
 def test_calibration_on_other_groups_and_reproducible():

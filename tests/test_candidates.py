@@ -9,17 +9,10 @@ from conftest import Exponential
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sklearn_mcsg import (
-    LIKELIHOODS,
-    GroupEmbedding,
-    GroupNeighbors,
-    Groups,
-    MeanVector,
-    ModelComparisonSimilarity,
-    _search,
-    candidates,
-)
+from sklearn_mcsg import LIKELIHOODS, GroupEmbedding, GroupNeighbors, Groups, MeanVector, ModelComparisonSimilarity
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.search import candidates, nearest, neighbors, search_of
+from sklearn_mcsg.similarity import fitted_comparer
 
 pytest.importorskip("faiss")
 
@@ -59,8 +52,8 @@ def test_finds_the_nearest_with_their_exact_distances(similarity):
     X, queries = topics(), topics(40, seed=1)
     approximate, exact = (index.fit(X) for index in both(similarity, n_candidates=60))
     distances, indices = approximate.kneighbors(queries)
-    comparer = exact.comparer()
-    expected = comparer.compare_with_candidates(comparer.validate(queries), indices)
+    comparer = search_of(exact).comparer
+    expected = comparer.compare_with_candidates(queries, indices)
     assert_allclose(distances, expected, rtol=1e-9, atol=1e-12)
     assert (np.diff(distances, axis=1) >= 0).all()
     assert approximate.recall(queries) > 0.95
@@ -113,9 +106,9 @@ def test_a_radius_is_searched_exactly():
 @pytest.mark.parametrize("d", [3, 12, 40])
 def test_codes_tell_the_points(d):
     similarity = SIMILARITIES["diag divergence"]
-    fitted = clone(similarity).fit(topics(2000, d=d))
-    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries())
-    points, decoded = index.points(fitted.summaries()), index.decoded(np.arange(2000))
+    fitted = fitted_comparer(clone(similarity), topics(2000, d=d))
+    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries)
+    points, decoded = index.points(fitted.summaries), index.decoded(np.arange(2000))
     assert len(index) == 2000
     if 2 * d <= 24:
         assert_array_equal(decoded, points)
@@ -127,10 +120,10 @@ def test_codes_tell_the_points(d):
 
 def test_points_are_the_embedding_of_the_similarity():
     X = topics(300)
-    fitted = clone(SIMILARITIES["diag divergence"]).fit(X)
-    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries())
+    fitted = fitted_comparer(clone(SIMILARITIES["diag divergence"]), X)
+    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries)
     expected = GroupEmbedding(prior_strength=1.0).fit_transform(X)
-    assert_allclose(np.abs(index.points(fitted.summaries())), np.abs(expected), rtol=1e-4, atol=1e-4)
+    assert_allclose(np.abs(index.points(fitted.summaries)), np.abs(expected), rtol=1e-4, atol=1e-4)
 
 
 def test_few_groups_and_single_precision():
@@ -153,11 +146,11 @@ def test_grows_and_shrinks_with_the_coordinates_of_the_first_fit(name):
     index.partial_fit(more)
     assert index.candidates_.axes is first.axes
     assert_array_equal(index.candidates_.codes[:400], first.codes)
-    assert len(index.candidates_) == index.n_samples_fit_ == 600
+    assert len(index.candidates_) == index.n_groups_ == 600
     assert index.recall(queries) > 0.95
     assert_array_equal(index.kneighbors(more[:20], 1, return_distance=False).ravel(), np.arange(400, 420))
     index.remove(np.arange(0, 600, 3))
-    assert len(index.candidates_) == index.n_samples_fit_ == 400
+    assert len(index.candidates_) == index.n_groups_ == 400
     assert index.recall(queries) > 0.95
 
 
@@ -167,7 +160,7 @@ def test_a_failure_to_add_changes_nothing():
     before = index.kneighbors(X[:5])
     with pytest.raises(ValueError, match="expecting 8 features"):
         index.partial_fit(topics(5, d=9))
-    assert len(index.candidates_) == index.n_samples_fit_ == 100
+    assert len(index.candidates_) == index.n_groups_ == 100
     assert_array_equal(index.kneighbors(X[:5]), before)
 
 
@@ -181,7 +174,7 @@ def test_saved_and_pickled(name, mmap_mode, tmp_path):
     loaded = GroupNeighbors.load(tmp_path / "index", mmap_mode=mmap_mode)
     assert_array_equal(loaded.kneighbors(queries), found)
     assert_array_equal(pickle.loads(pickle.dumps(index)).kneighbors(queries), found)
-    assert loaded.partial_fit(queries).n_samples_fit_ == len(loaded.candidates_) == 320
+    assert loaded.partial_fit(queries).n_groups_ == len(loaded.candidates_) == 320
 
 
 def test_codes_of_another_index_are_refused(tmp_path):
@@ -204,7 +197,7 @@ def test_stored_as_plain_arrays(tmp_path):
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(_search, "_EXACT_UP_TO", 50)
+    monkeypatch.setattr(nearest, "_EXACT_UP_TO", 50)
 
 
 def test_auto_is_exact_for_few_groups_and_approximate_for_many(few_are_many):
@@ -246,7 +239,8 @@ def test_without_faiss_auto_is_exact_and_approximate_names_the_extra(monkeypatch
     X, similarity = topics(80), SIMILARITIES["diag centered"]
     GroupNeighbors(similarity).fit(X).save(tmp_path / "index")
     truth = GroupNeighbors(similarity, algorithm="exact").fit(X).kneighbors(X[:9])
-    monkeypatch.setattr(candidates, "is_available", lambda: False)
+    monkeypatch.setattr(nearest, "has_extra", lambda name: False)
+    monkeypatch.setattr(neighbors, "has_extra", lambda name: False)
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     assert GroupNeighbors(similarity).fit(X).candidates_ is None
     assert_array_equal(GroupNeighbors.load(tmp_path / "index").kneighbors(X[:9]), truth)

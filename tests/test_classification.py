@@ -116,10 +116,10 @@ def same_model(a, b, queries, rtol=1e-8):
 
 
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
-@pytest.mark.parametrize("n_references", [3, 512])
-def test_partial_fit_in_pieces_is_fit(likelihood, criterion, n_references):
+@pytest.mark.parametrize("n_calibration", [3, 512])
+def test_partial_fit_in_pieces_is_fit(likelihood, criterion, n_calibration):
     X, y = some_classes(24, weighted=True)
-    params = dict(likelihood=likelihood, criterion=criterion, reg_covar=0.05, n_references=n_references)
+    params = dict(likelihood=likelihood, criterion=criterion, reg_covar=0.05, n_calibration=n_calibration)
     pieces = ModelComparisonClassifier(**params)
     for piece in (slice(0, 1), slice(1, 9), slice(9, 24)):
         pieces.partial_fit(X[piece], y[piece])
@@ -143,7 +143,7 @@ def test_removing_what_was_added_restores_the_model(likelihood, criterion):
 def test_removing_the_references_of_a_large_class():
     """Groups beyond the references are removed from the model; references are, from the references too."""
     X, y = some_classes(60)
-    model = ModelComparisonClassifier(n_references=5).fit(X, y)
+    model = ModelComparisonClassifier(n_calibration=5).fit(X, y)
     order = np.argsort(y, kind="stable")
     model.remove(X[order[[0, 1, 10]]], y[order[[0, 1, 10]]])
     fewer = ModelComparisonClassifier().fit(X[np.delete(order, [0, 1, 10])], y[np.delete(order, [0, 1, 10])])

@@ -1,5 +1,7 @@
 """Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
 
+import os
+import sys
 import warnings
 
 import numpy as np
@@ -8,11 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import cosine_distances, cosine_similarity, euclidean_distances
-from sklearn.preprocessing import normalize
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, communities, make_text_embedding
+from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups
+from sklearn_mcsg.clustering import _communities, cluster_points
 from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
+from sklearn_mcsg.search import points as search_points
 
 pytest.importorskip("sknetwork")
 
@@ -44,7 +49,9 @@ def test_centres_and_distances():
     centres = [points[clustering.labels_ == k].mean(axis=0) for k in range(6)]
     assert_allclose(clustering.cluster_centers_, centres, atol=1e-12)
     assert_allclose(clustering.transform(X), euclidean_distances(points, centres), atol=1e-7)
-    assert_allclose(clustering.distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-7)
+    assert_allclose(
+        clustering.center_distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-7
+    )
     assert clustering.get_feature_names_out().tolist() == [f"groupclustering{k}" for k in range(6)]
 
 
@@ -56,7 +63,9 @@ def test_normalized_embeddings_are_clustered_by_direction():
     centres = [normalize(points[clustering.labels_ == k].mean(axis=0)[None])[0] for k in range(6)]
     assert_allclose(clustering.cluster_centers_, centres, atol=1e-12)
     assert_allclose(clustering.transform(X), cosine_distances(points, centres), atol=1e-12)
-    assert_allclose(clustering.distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-12)
+    assert_allclose(
+        clustering.center_distances_, clustering.transform(X)[np.arange(300), clustering.labels_], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [None, 4])
@@ -87,7 +96,7 @@ def test_alternatives_are_other_resolutions():
 
 def test_graph_is_symmetric_and_joins_the_nearest():
     points = normalize(np.random.default_rng(0).normal(size=(60, 5)))
-    graph = neighbour_graph(points, 4, None, 0)
+    graph = neighbour_graph(points, 4, by_cosine=True)
     cosines = cosine_similarity(points)
     np.fill_diagonal(cosines, -1)
     near = np.zeros((60, 60), dtype=bool)
@@ -102,22 +111,22 @@ def test_graph_of_points_of_any_length_has_no_weights():
     np.fill_diagonal(distances, np.inf)
     near = np.zeros((60, 60), dtype=bool)
     np.put_along_axis(near, np.argsort(distances, axis=1)[:, :4], True, axis=1)
-    assert_array_equal(neighbour_graph(points, 4, None, 0).toarray(), near | near.T)
+    assert_array_equal(neighbour_graph(points, 4, by_cosine=False).toarray(), near | near.T)
 
 
 def test_many_groups_are_clustered_like_few(monkeypatch):
     pytest.importorskip("faiss")
     X, truth = planted(900)
     few = GroupClustering(random_state=0).fit(X)
-    monkeypatch.setattr(communities, "_EXACT_UP_TO", 100)
+    monkeypatch.setattr(search_points, "_EXACT_UP_TO", 100)
     many = GroupClustering(random_state=0).fit(X)
     assert_array_equal(many.labels_, few.labels_)
     points = np.random.default_rng(0).normal(size=(500, 40)).astype(np.float32)
-    for of_any_length in (points, normalize(points)):
-        monkeypatch.setattr(communities, "_EXACT_UP_TO", 100)
-        approximate = neighbour_graph(of_any_length, 10, 2, 0)
-        monkeypatch.setattr(communities, "_EXACT_UP_TO", 1000)
-        exact = neighbour_graph(of_any_length, 10, None, 0)
+    for given, by_cosine in ((points, False), (normalize(points), True)):
+        monkeypatch.setattr(search_points, "_EXACT_UP_TO", 100)
+        approximate = neighbour_graph(given, 10, 2, by_cosine=by_cosine)
+        monkeypatch.setattr(search_points, "_EXACT_UP_TO", 1000)
+        exact = neighbour_graph(given, 10, by_cosine=by_cosine)
         shared = ((exact > 0).multiply(approximate > 0)).toarray()
         assert shared.sum() / exact.nnz > 0.95
         assert_allclose(approximate.toarray()[shared], exact.toarray()[shared], rtol=1e-5)
@@ -133,6 +142,8 @@ def test_same_state_same_clusters():
 
 
 def test_texts_through_a_pipeline():
+    from sklearn_mcsg import make_text_embedding
+
     vectors = {
         f"{topic}{i}": np.eye(3)[t] * 4 + 0.5 * np.random.default_rng(i + 10 * t).normal(size=3)
         for t, topic in enumerate("abc")
@@ -150,9 +161,11 @@ def test_few_and_equal_groups():
     assert GroupClustering(random_state=0).fit(X).n_clusters_ in (1, 2)
     equal = GroupClustering(random_state=0).fit([np.eye(3)] * 5)
     assert_array_equal(equal.labels_, 0)
-    (labels,) = find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), random_state=0)
+    (labels,) = find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), by_cosine=True, random_state=0)
     assert labels.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
-    assert_array_equal(find_communities(np.eye(3), resolutions=[1, 2], random_state=0), np.zeros((2, 3)))
+    assert_array_equal(
+        find_communities(np.eye(3), by_cosine=True, resolutions=[1, 2], random_state=0), np.zeros((2, 3))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
@@ -164,7 +177,7 @@ def test_errors(monkeypatch):
         GroupClustering(6).fit(X)
     with pytest.raises(ValueError, match="'resolution' parameter"):
         GroupClustering(resolution=0).fit(X)
-    monkeypatch.setattr(communities, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sknetwork.clustering", None)
     with pytest.raises(ImportError, match=r'scikit-network: pip install "sklearn-mcsg\[text\]", or set n_clusters'):
         GroupClustering().fit(X)
     assert GroupClustering(2).fit(X).n_clusters_ == 2
@@ -182,9 +195,42 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_communities_of_many_points_come_from_another_process(monkeypatch):
-    points = np.random.default_rng(0).normal(size=(300, 5))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    expected = find_communities(points, resolutions=[1, 2], random_state=0)
-    monkeypatch.setattr(communities, "_INTERRUPTED_UP_TO", 0)
-    assert_array_equal(find_communities(points, resolutions=[1, 2], random_state=0), expected)
+@pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (1, 1), (2, 2), (8, 3)])
+def test_communities_of_many_points_come_from_as_many_processes_as_jobs(n_jobs, most, monkeypatch):
+    points = normalize(np.random.default_rng(0).normal(size=(300, 5)))
+    params = dict(by_cosine=True, resolutions=[1, 2, 3], random_state=0)
+    expected = find_communities(points, **params)
+    monkeypatch.setattr(_communities, "_INTERRUPTED_UP_TO", 0)
+    assert_array_equal(find_communities(points, n_jobs=n_jobs, **params), expected)
+    monkeypatch.setattr(_communities, "_louvain", lambda graph, resolution, seed: os.getpid())
+    processes = set(find_communities(points, n_jobs=n_jobs, **params))
+    assert os.getpid() not in processes
+    assert len(processes) <= most
+
+
+@pytest.mark.parametrize("n_clusters", [None, 6])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_points_are_clustered_as_their_groups(n_clusters, normalized):
+    X, _ = planted()
+    embedding = GroupEmbedding(prior_strength=0.5, normalize=normalized)
+    clustering = GroupClustering(n_clusters, embedding=embedding, random_state=0).fit(X)
+    points = embedding.fit_transform(X)
+    clusters = cluster_points(points, n_clusters, by_cosine=normalized, random_state=0)
+    assert_array_equal(clusters.labels, clustering.labels_)
+    assert_array_equal(clusters.centers, clustering.cluster_centers_)
+    assert_array_equal(clusters.center_distances, clustering.center_distances_)
+    assert clusters.alternatives == clustering.alternatives_
+
+
+def test_an_embedding_says_whether_points_have_unit_length():
+    """Without a parameter `normalize`, as in a function, the points show it."""
+    X, _ = planted()
+    for normalized in (False, True):
+        embedding = GroupEmbedding(prior_strength=0.5, normalize=normalized)
+        pipeline = make_pipeline(FunctionTransformer(), embedding)
+        foreign = make_pipeline(embedding, FunctionTransformer())
+        given, piped, shown = (
+            GroupClustering(6, embedding=each, random_state=0).fit(X) for each in (embedding, pipeline, foreign)
+        )
+        assert_array_equal(piped.center_distances_, given.center_distances_)
+        assert_array_equal(shown.center_distances_, given.center_distances_)

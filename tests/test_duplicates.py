@@ -122,11 +122,19 @@ def test_level_holds_on_fifty_groups(output):
     similarity = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
     n_false = 0
     for seed in range(n_runs):
-        model = similarity.fit(iid_groups(np.random.default_rng(seed))).calibrate()
+        comparer = similarity.fit(iid_groups(np.random.default_rng(seed))).calibrate().__mcsg_comparer__()
         every = slice(0, 50)
-        limits = model.duplicate_limits(level)(every)
-        n_false += np.count_nonzero(np.triu(model.compare_fitted(every) <= limits, 1))
+        n_false += np.count_nonzero(np.triu(comparer.compare_among(every) <= comparer.limits(level)(every), 1))
     assert n_false <= binom.ppf(0.999, n_runs * 50 * 49 // 2, level)
+
+
+def test_a_level_gives_the_same_sets_every_time():
+    """Random pairs decide what is near, so they are drawn by a seed: without one, two calls found 862 and 864 sets."""
+    rng = np.random.default_rng(0)
+    X = Groups(rng.normal(size=(6000, 3)) + np.repeat(rng.normal(size=(3000, 3)), 2, axis=0), np.arange(0, 6001, 2))
+    once, again = (find_duplicates(X, level=0.01) for _ in range(2))
+    assert len(once) == len(again)
+    assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
 
 
 @pytest.mark.parametrize("n_groups", [2, 49])

@@ -25,7 +25,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import (
     LIKELIHOODS,
-    EmbeddedGroups,
     GroupEmbedding,
     GroupNeighbors,
     Groups,
@@ -220,7 +219,7 @@ def test_pickled_and_fitted_again(likelihood, make_groups):
 def test_landmarks_for_any_similarity(likelihood):
     rng = np.random.default_rng(0)
     X = [rng.gamma(2, size=(rng.integers(4, 9), 3)) * (1 + 4 * np.eye(3)[i % 3]) for i in range(30)]
-    model = GroupEmbedding(likelihood, random_state=0, n_references=20).fit(X)
+    model = GroupEmbedding(likelihood, random_state=0, n_landmarks=20).fit(X)
     points = model.transform(X)
     assert adjusted_rand_score(np.arange(30) % 3, KMeans(3, n_init=5, random_state=0).fit_predict(points)) > 0.5
     assert_allclose(model.transform(X[:3]), points[:3], atol=1e-9)
@@ -260,7 +259,7 @@ def test_uses_take_it_as_they_take_a_similarity(make_groups, tmp_path):
     expected = model.pairwise(Y, X)
     assert_array_equal(indices, np.argsort(expected, axis=1, kind="stable")[:, :3])
     assert_allclose(distances, np.sort(expected, axis=1)[:, :3], atol=1e-9)
-    assert isinstance(index.comparer(), EmbeddedGroups)
+    assert isinstance(index.similarity_, GroupEmbedding)
     index.save(tmp_path / "index")
     loaded = GroupNeighbors.load(tmp_path / "index")
     assert_array_equal(loaded.kneighbors(Y), index.kneighbors(Y))
@@ -275,7 +274,7 @@ def test_uses_take_it_as_they_take_a_similarity(make_groups, tmp_path):
     pairs = [(X[i], X[i + 1]) for i in range(59)]
     predicted = PairSimilarity(embedding).fit(pairs).predict(pairs)
     assert predicted.shape == (59,)
-    p = index.comparer().calibrate().p_value(X[:59], X[1:])
+    p = index.similarity_.calibrate(X).p_value(X[:59], X[1:])
     assert spearmanr(p, model.paired(X[:59], X[1:])).statistic > 0.99
 
 
@@ -333,8 +332,8 @@ def test_pairs_for_and_against_are_summed_by_their_words():
     assert explanation.strongest(1) == strongest[:1]
     assert_allclose(explanation.vectors[0], [0.201, -0.2, 0.15])
     assert_allclose(explanation.vectors[1], [0.4, -0.45, 0.201])
-    assert word_pairs(explanation, 9) == "storm +0.40, sofa ~ [0mgale +0.20"
-    assert word_pairs(explanation, 1, against=True) == "sofa ~ rate -0.40"
+    assert word_pairs(strongest) == "storm +0.40, sofa ~ [0mgale +0.20"
+    assert word_pairs(explanation.weakest(1)) == "sofa ~ rate -0.40"
 
 
 def test_explanation_escapes_and_draws():
@@ -472,7 +471,6 @@ CHECKED = [
     GroupEmbedding("full", prior_strength=0.5),
     GroupEmbedding("vmf", prior_strength=0.5),
     GroupEmbedding(method="landmarks", prior_strength=0.5),
-    EmbeddedGroups(GroupEmbedding(prior_strength=0.5)),
 ]
 
 
@@ -510,3 +508,9 @@ def test_banerjees_concentration_has_coordinates_too(make_groups):
     X = make_groups(20, 3, (4, 9))
     near = [GroupEmbedding(VonMisesFisher(c)).fit_transform(X) for c in ("exact", "banerjee")]
     assert spearmanr(pdist(near[0]), pdist(near[1])).statistic > 0.99
+
+
+@pytest.mark.parametrize("likelihood", [MeanVector(), "diag"])
+def test_equal_groups_are_one_point(likelihood):
+    X = [np.ones((2, 3))] * 5
+    assert_array_equal(GroupEmbedding(likelihood).fit(X).transform(X[:2]), np.zeros((2, 1)))

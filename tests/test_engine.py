@@ -204,7 +204,9 @@ def test_statistics_from_a_table_stay_within_the_working_memory():
         whole = ModelComparisonSimilarity().fit(groups)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    kept = sum(array.nbytes for array in vars(whole.learnt().statistics).values() if isinstance(array, np.ndarray))
+    kept = sum(
+        array.nbytes for array in vars(whole.__mcsg_comparer__().summaries).values() if isinstance(array, np.ndarray)
+    )
     assert peak < 3 * kept + 16 * 2**20
     assert peak < 70 * 2**20
 

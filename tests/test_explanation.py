@@ -1,6 +1,7 @@
 """Explanations: parts that sum to the similarity, and what is shown of them."""
 
 import sys
+import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,12 +16,16 @@ from sklearn_mcsg import (
     LIKELIHOODS,
     Criterion,
     EmbeddingVectorizer,
+    Explanation,
+    GroupEmbedding,
     Groups,
     ModelComparisonSimilarity,
+    PairExplanation,
+    VectorExplanation,
     VonMisesFisher,
+    explain_texts,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation._models import explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -309,7 +314,7 @@ def test_html_shows_every_label_as_text(explanation):
 
 
 def test_colours_compare_with_the_average_vector(explanation):
-    relative = np.concatenate(explanation.relative)
+    relative = np.concatenate(explanation.tones)
     assert_allclose(relative.sum(), 0, atol=1e-12)
     for (_, attributes), value in zip(Reader(explanation.to_html()).spans, relative, strict=True):
         assert ("rgba(0, 114, 178" in attributes["style"]) == (value > 0)
@@ -319,7 +324,7 @@ def test_colours_compare_with_the_average_vector(explanation):
 
 def test_vectors_that_say_the_same_have_no_colour():
     explanation = ModelComparisonSimilarity().explain([[0.1, 1.3]], [[1.1, 0.2]])
-    assert_array_equal(np.concatenate(explanation.relative), 0)
+    assert_array_equal(np.concatenate(explanation.tones), 0)
     assert repr(explanation) == "Similarity -42.10 of 1 and 1 vectors: vectors -50.10, penalty +8.00"
     assert all("0.00)" in attributes["style"] for _, attributes in Reader(explanation.to_html()).spans)
 
@@ -327,7 +332,7 @@ def test_vectors_that_say_the_same_have_no_colour():
 def test_repr_names_the_strongest_words(explanation):
     first, pro, contra, last = repr(explanation).splitlines()
     assert first.startswith(f"Similarity {explanation.similarity:.2f} of 4 and 3 vectors: vectors ")
-    labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.relative)
+    labels, relative = np.concatenate(explanation.labels), np.concatenate(explanation.tones)
     assert pro.startswith(f"  for:     {labels[relative.argmax()]} {relative.max():+.2f}")
     assert contra.startswith(f"  against: {labels[relative.argmin()]} {relative.min():+.2f}")
     assert "-" not in pro
@@ -368,12 +373,99 @@ def test_plot_has_a_bar_for_each_vector(explanation, plt):
 
 @pytest.mark.parametrize(
     ("module", "method", "sentence"),
-    [("pandas", "to_frame", "needs pandas"), ("matplotlib.pyplot", "plot", r'pip install "sklearn-mcsg\[plot\]"')],
+    [
+        ("pandas", "to_frame", "needs the package pandas"),
+        ("matplotlib.pyplot", "plot", r'pip install "sklearn-mcsg\[plot\]"'),
+    ],
 )
 def test_missing_packages_are_named(module, method, sentence, explanation, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=sentence):
         getattr(explanation, method)()
+
+
+# Both kinds ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[VectorExplanation, PairExplanation])
+def either(request, make_groups):
+    X = make_groups(12, 3, (3, 6), weighted=True)
+    kind = request.param
+    estimator = ModelComparisonSimilarity() if kind is VectorExplanation else GroupEmbedding(prior_strength=1)
+    explanation = estimator.fit(X).explain(X[[0]], X[[1]])
+    assert type(explanation) is kind
+    return explanation
+
+
+def test_both_kinds_are_shown_alike(either, plt):
+    assert isinstance(either, Explanation)
+    for values, tones, labels, weights in zip(either.vectors, either.tones, either.labels, either.weights, strict=True):
+        assert len(values) == len(tones) == len(labels) == len(weights)
+    strongest, weakest = either.strongest(99), either.weakest(99)
+    values = [value for *_, value in [*strongest, *reversed(weakest)]]
+    assert values == sorted(values, reverse=True)
+    assert min(value for *_, value in strongest) > 0 > max(value for *_, value in weakest)
+    assert either.strongest(2) == strongest[:2]
+    assert either.weakest(2) == weakest[:2]
+    for a, b, _ in strongest + weakest:
+        assert a is None or a in either.labels[0]
+        assert b is None or b in either.labels[1]
+        assert (a is not None) + (b is not None) == (2 if isinstance(either, PairExplanation) else 1)
+    contributions = either.to_frame().select_dtypes("number").drop(columns="weight", errors="ignore").to_numpy()
+    assert_allclose(contributions.sum(), either.similarity)
+    assert isinstance(either.plot(), plt.Axes)
+    assert either._repr_html_() == either.to_html()
+
+
+def test_lines_have_every_word_with_its_tone(either):
+    shown = []
+    lines = either.lines(lambda label, value, tone: shown.append((value, tone)) or f"<{label}>")
+    assert [name for name, _ in lines] == ["A", "B"]
+    for (_, words), labels in zip(lines, either.labels, strict=True):
+        assert words == " ".join(f"<{label}>" for label in labels)
+    values, tones = np.transpose(shown)
+    assert_array_equal(values, np.concatenate(either.vectors))
+    assert_allclose(tones, np.concatenate(either.tones) / np.abs(np.concatenate(either.tones)).max())
+
+
+def test_equal_parts_keep_their_order_and_rounding_makes_parts_equal():
+    vectors = np.array([0.14, 0.31, 0.0, 0.11]), np.array([-0.32, 0.04, -0.28])
+    weights = np.zeros(4), np.zeros(3)
+    labels = ["a", "b", "c", "d"], ["a", "e", "f"]
+    explanation = VectorExplanation(0.0, vectors, labels, weights)
+    assert [a or b for a, b, _ in explanation.strongest()] == ["b", "a", "d", "e"]
+    assert explanation.strongest(3, decimals=1) == [("b", None, 0.3), ("a", None, 0.1), ("d", None, 0.1)]
+    assert len(explanation.strongest(9, decimals=1)) == 3, "0.04 becomes 0"
+    assert explanation.weakest() == [(None, "a", -0.32), (None, "f", -0.28)]
+    assert explanation.weakest(1, decimals=1) == [(None, "f", -0.3)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 7, 99])
+def test_pairs_of_the_same_words_are_summed_in_order_of_appearance(n):
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(-2, 3, (8, 9)) / 10
+    labels = list(rng.choice(["x", "y", "z"], 8)), list(rng.choice(["z", "u", "x", "v"], 9))
+    explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(8), np.ones(9)))
+    sums = {}
+    for (i, j), value in np.ndenumerate(matrix):
+        pair = labels[0][i], labels[1][j]
+        sums[pair] = sums.get(pair, 0.0) + value
+    ranked = [(*pair, value) for pair, value in sorted(sums.items(), key=lambda item: -item[1])]
+    assert explanation.strongest(n) == [part for part in ranked[:n] if part[2] > 0]
+    assert explanation.weakest(n) == [part for part in ranked[::-1][:n] if part[2] < 0]
+
+
+def test_few_pairs_of_long_texts_take_little_memory():
+    matrix = np.random.default_rng(0).normal(size=(800, 800))
+    labels = [f"a{i}" for i in range(800)], [f"b{i}" for i in range(800)]
+    explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(800), np.ones(800)))
+    tracemalloc.start()
+    (strongest,) = explanation.strongest(1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    i, j = np.unravel_index(matrix.argmax(), matrix.shape)
+    assert strongest == (f"a{i}", f"b{j}", matrix.max())
+    assert peak < 5 * matrix.nbytes
 
 
 # Texts --------------------------------------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ from conftest import Exponential
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, directed_hausdorff
 from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_mcsg
 from sklearn_mcsg import (
     SIF,
-    ComparesGroups,
+    Comparison,
     Criterion,
     DiagonalGaussian,
     GroupNeighbors,
@@ -28,7 +27,8 @@ from sklearn_mcsg import (
     WordMoversDistance,
     find_duplicates,
 )
-from sklearn_mcsg.engine.dispatch import choose_fitter, engine_context
+from sklearn_mcsg.engine.dispatch import Compiled, choose_engine, engine_context
+from sklearn_mcsg.engine.results import DOUBLE
 
 
 class AICc(Criterion):
@@ -40,37 +40,34 @@ class AICc(Criterion):
         return k + k * (k + 1) / (fit.n + fit.n_features + k)
 
 
-class Hausdorff(GroupSimilarity):
+class Hausdorff(Comparison):
     """The largest distance from a vector to the nearest one of the other group: all that a subclass must define."""
 
     outputs = ("distance",)
 
-    def __init__(self, output="distance"):
-        self.output = output
-
-    def compare(self, learnt, left, right, output, dtype, out=None):
+    def compare(self, left, right, output):
         left, right = (list(map(np.array, side)) for side in (left, right))  # SciPy 1.11 takes no read-only arrays
-        pairs = [[max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) for b in right] for a in left]
-        return np.array(pairs, dtype=dtype)
+        return [[max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) for b in right] for a in left]
 
 
-class CentredMeans(GroupSimilarity):
-    """Distance of means that have been centred on the corpus: a subclass that summarizes, learns and prepares."""
+class CentredMeans(Comparison):
+    """Distance of means that have been centred on the corpus: a comparison that summarizes, learns and prepares."""
 
-    def __init__(self, output="distance"):
-        self.output = output
+    def __init__(self, power=1):
+        self.power = power
 
-    def summarize(self, learnt, groups):
+    def summarize(self, groups):
         return (groups.sum(groups.rows()) / groups.totals[:, None]).astype(groups.output_dtype)
 
     def learn(self, summaries):
-        return summaries.mean(axis=0)
+        self.centre_ = summaries.mean(axis=0)
+        return self
 
-    def prepare(self, learnt, summaries, output):
-        return summaries if learnt is None else summaries - learnt
+    def prepare(self, summaries, output):
+        return summaries - getattr(self, "centre_", 0)
 
-    def compare(self, learnt, left, right, output, dtype, out=None):
-        distances = cdist(left, right).astype(dtype)
+    def compare(self, left, right, output):
+        distances = cdist(left, right) ** self.power
         return -distances if output == "similarity" else distances
 
 
@@ -106,7 +103,8 @@ def test_a_likelihood_of_ones_own_beyond_the_size_where_compiled_code_starts():
     rng = np.random.default_rng(0)
     X = Groups(rng.exponential(size=(3000, 60)), np.arange(0, 3001, 3))
     diagonal = DiagonalGaussian().statistics(X, reg_covar=1e-6, order=2)
-    assert choose_fitter(DiagonalGaussian(), diagonal, diagonal).by_unions, "the size is large enough"
+    engine = choose_engine(DiagonalGaussian(), diagonal, diagonal, DOUBLE)
+    assert isinstance(engine, Compiled), "the size is large enough"
     matrix = ModelComparisonSimilarity(Exponential(), AICc()).fit(X).transform(X[:400])
     some = np.array([3, 150, 399])
     with engine_context("numpy"):
@@ -181,8 +179,7 @@ np.testing.assert_allclose(model.transform(X) ** 2, model.pairwise(X, output="di
 assert model.calibrate().p_value(X, X).max() < 0.1
 index = GroupNeighbors(model, n_neighbors=2).fit(X)
 assert (index.kneighbors()[0] > 0).all()
-params = dict(prior_strength=0, n_clusters=2, linkage="average", output="root")
-assert ModelComparisonClustering("exponential", "aicc", **params).fit(X).n_clusters_ == 2
+assert ModelComparisonClustering("exponential", "aicc", prior_strength=0, n_clusters=2).fit(X).n_clusters_ == 2
 assert ModelComparisonClustering("exponential", "aicc", prior_strength=0).fit(X).evidence_.shape == (20,)
 try:
     main(["evaluate", "--help"])
@@ -203,7 +200,11 @@ def test_an_entry_in_a_registry_is_all_that_a_new_one_needs():
 
 # Similarity ---------------------------------------------------------------------------------------------------------
 
-OWN = [Hausdorff(), CentredMeans(), CentredMeans("similarity")]
+OWN = [
+    GroupSimilarity(Hausdorff()),
+    GroupSimilarity(CentredMeans(power=2)),
+    GroupSimilarity(CentredMeans(), output="similarity"),
+]
 every_own = pytest.mark.parametrize("similarity", OWN, ids=repr)
 
 
@@ -211,9 +212,8 @@ every_own = pytest.mark.parametrize("similarity", OWN, ids=repr)
 def test_a_similarity_of_ones_own_does_what_others_do(similarity, make_groups, tmp_path):
     X, Y = make_groups(15, 3), make_groups(4, 3, seed=1)
     model = clone(similarity).fit(X)
-    assert isinstance(model, ComparesGroups)
     matrix = model.transform(Y)
-    sign = -1 if model.higher_is_nearer else 1
+    sign = -1 if model.output == "similarity" else 1
     assert_allclose(model.pairwise(Y, X), matrix, rtol=1e-12)
     assert_allclose(model.paired(Y, X[:4]), np.diag(matrix), rtol=1e-12)
     index = GroupNeighbors(similarity, n_neighbors=3).fit(X)
@@ -234,7 +234,7 @@ def test_a_similarity_of_ones_own_does_what_others_do(similarity, make_groups, t
 
 def test_duplicates_by_a_similarity_of_ones_own(make_groups):
     X = list(make_groups(6, 3))
-    (found,) = find_duplicates([*X, X[2] + 1e-12], threshold=1e-9, similarity=Hausdorff())
+    (found,) = find_duplicates([*X, X[2] + 1e-12], threshold=1e-9, similarity=GroupSimilarity(Hausdorff()))
     assert found.tolist() == [2, 6]
 
 
@@ -244,15 +244,16 @@ def test_duplicates_by_a_similarity_of_ones_own(make_groups):
     ids=repr,
 )
 def test_chosen_candidates_are_entries_of_the_matrix(similarity, make_groups):
-    """The hook for approximate search: some candidates for each query, in the similarity's own output."""
+    """Approximate search compares each query with some candidates, in the similarity's own output."""
     X, Y = make_groups(20, 3), make_groups(5, 3, seed=1)
     model = clone(similarity).fit(X)
     candidates = np.random.default_rng(0).integers(20, size=(5, 4))
-    values = model.compare_with_candidates(model.validate(Y), candidates)
+    comparer = model.__mcsg_comparer__()
+    values = comparer.compare_with_candidates(Y, candidates)
     assert_allclose(values, np.take_along_axis(model.transform(Y), candidates, axis=1), rtol=1e-9, atol=1e-12)
     rows, columns = np.array([3, 7, 1]), np.array([7, 0, 19, 3])
-    expected = model.compare_fitted(slice(0, 20))[np.ix_(rows, columns)]
-    assert_allclose(model.compare_fitted(rows, columns), expected, rtol=1e-9, atol=1e-12)
+    expected = comparer.compare_among(slice(0, 20))[np.ix_(rows, columns)]
+    assert_allclose(comparer.compare_among(rows, columns), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_what_compares_no_groups_is_refused(make_groups):
@@ -263,69 +264,42 @@ def test_what_compares_no_groups_is_refused(make_groups):
         def transform(self, X):
             return X
 
-    with pytest.raises(TypeError, match="Nothing has no compare_fitted. Subclass GroupSimilarity"):
+    with pytest.raises(TypeError, match="but Nothing does not. .* subclass Comparison and pass it to GroupSimilarity"):
         GroupNeighbors(Nothing()).fit(make_groups())
     with pytest.raises(ValueError, match=r"output must be one of \['distance'\], got 'similarity'"):
-        Hausdorff("similarity").fit(make_groups())
+        GroupSimilarity(Hausdorff(), output="similarity").fit(make_groups())
     with pytest.raises(TypeError, match="abstract"):
-        GroupSimilarity()
+        Comparison()
 
 
-class EuclideanDistance(BaseEstimator):
-    """The protocol without the template: single vectors compared by scikit-learn."""
+def test_learn_must_return_the_comparison(make_groups):
+    class Forgetful(CentredMeans):
+        def learn(self, summaries):
+            self.centre_ = summaries.mean(axis=0)
 
-    higher_is_nearer = False
-
-    def fit(self, X, y=None):
-        self.vectors_ = self.validate(X).rows()
-        self.n_groups_ = len(self.vectors_)
-        self.n_features_in_ = self.vectors_.shape[1]
-        return self
-
-    def partial_fit(self, X, y=None):
-        return self.fit(np.concatenate([self.vectors_, self.validate(X).rows()]))
-
-    def keep_fitted(self, kept):
-        return self.fit(self.vectors_[kept])
-
-    def validate(self, X):
-        return X if isinstance(X, Groups) else Groups(X, np.arange(len(X) + 1))
-
-    def compare_with_fitted(self, groups):
-        return pairwise_distances(groups.rows(), self.vectors_)
-
-    def compare_with_candidates(self, groups, candidates):
-        return np.take_along_axis(self.compare_with_fitted(groups), candidates, axis=1)
-
-    def compare_fitted(self, rows, columns=None):
-        return pairwise_distances(self.vectors_[rows], self.vectors_[slice(None) if columns is None else columns])
-
-    def transform(self, X):
-        return self.compare_with_fitted(self.validate(X))
+    with pytest.raises(TypeError, match="learn of Forgetful must return the comparison, got None"):
+        GroupSimilarity(Forgetful()).fit(make_groups())
 
 
-def test_the_protocol_is_all_that_an_index_needs():
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    index = GroupNeighbors(EuclideanDistance(), n_neighbors=2).fit(X)
-    assert isinstance(index.comparer(), ComparesGroups)
-    expected = pairwise_distances(X)
-    np.fill_diagonal(expected, np.inf)
-    assert_array_equal(index.kneighbors(return_distance=False), np.argsort(expected, axis=1)[:, :2])
-    index.partial_fit(X[:4] + 1e-3).remove([30, 31, 32, 33])
-    assert_array_equal(index.kneighbors(X[:3], 1, return_distance=False).ravel(), [0, 1, 2])
-    assert find_duplicates(np.vstack([X, X[:1]]), threshold=1e-6, similarity=EuclideanDistance())[0].tolist() == [0, 30]
-    with pytest.raises(TypeError, match="EuclideanDistance cannot be calibrated: give find_duplicates a threshold"):
-        find_duplicates(X, level=0.01, similarity=EuclideanDistance())
+def test_parameters_of_ones_own_comparison_are_searched(make_groups):
+    similarity = GroupSimilarity(CentredMeans())
+    assert similarity.get_params()["comparison__power"] == 1
+    X = make_groups(5, 3)
+    squared = clone(similarity).set_params(comparison__power=2).fit_transform(X)
+    assert_allclose(squared, similarity.fit_transform(X) ** 2)
+    assert not hasattr(similarity.comparison, "centre_"), "it learns in a copy"
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
-@parametrize_with_checks([CentredMeans()])
-def test_the_template_passes_scikit_learns_checks(estimator, check):
+@parametrize_with_checks([GroupSimilarity(CentredMeans())])
+def test_ones_own_similarity_passes_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("similarity", [ModelComparisonSimilarity(), WordMoversDistance(), Hausdorff()], ids=repr)
-def test_chunks_and_out_come_with_the_template(similarity, make_groups):
+@pytest.mark.parametrize(
+    "similarity", [ModelComparisonSimilarity(), WordMoversDistance(), GroupSimilarity(Hausdorff())], ids=repr
+)
+def test_chunks_and_out_come_with_the_estimator(similarity, make_groups):
     X = make_groups(6, 3)
     whole = similarity.pairwise(X)
     assert_allclose(np.concatenate(list(similarity.pairwise_chunked(X))), whole, rtol=1e-9, atol=1e-12)
@@ -339,16 +313,15 @@ def test_a_public_name_is_always_the_class_of_the_package(make_groups, tmp_path)
     GroupNeighbors(MeanVector("distance")).fit(make_groups()).save(tmp_path / "index")
     code = """
 import sys
-from sklearn_mcsg.similarity.base import GroupSimilarity
-class MeanVector(GroupSimilarity):
-    def __init__(self, output="distance"): self.output = output
+from sklearn_mcsg.engine.comparison import Comparison
+class MeanVector(Comparison):
     def compare(self, *args, **kwargs): raise RuntimeError
 class Pipeline(MeanVector): pass
 from sklearn_mcsg import GroupNeighbors
-print(type(GroupNeighbors.load(sys.argv[1]).comparer()).__module__)
+print(type(GroupNeighbors.load(sys.argv[1]).similarity_).__module__)
 """
     result = subprocess.run([sys.executable, "-c", code, tmp_path / "index"], capture_output=True, text=True)
-    assert result.stdout.strip() == "sklearn_mcsg.baselines", result.stderr
+    assert result.stdout.strip() == "sklearn_mcsg.similarity.baselines", result.stderr
 
 
 def test_pairs_by_a_foreign_similarity_that_names_its_output():

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from sklearn_mcsg import ClusterTree, hierarchy
+from sklearn_mcsg.clustering import ClusterTree
+from sklearn_mcsg.clustering import tree as tree_module
 
 
 def clouds(n=90, k=3, p=8, seed=0, noise=0.3):
@@ -111,7 +112,7 @@ def test_clusters_are_merged_by_wards_criterion():
 
 def test_large_clusters_are_divided_by_a_sample(monkeypatch):
     points, labels = clouds(400, 4, noise=0.1)
-    monkeypatch.setattr(hierarchy, "_SAMPLE", 40)
+    monkeypatch.setattr(tree_module, "_SAMPLE", 40)
     tree = ClusterTree.around(points, labels, n_leaves=16, random_state=0)
     assert tree.n_leaves == 16
     assert np.bincount(tree.leaf_of).min() > 0

@@ -103,8 +103,9 @@ def test_balanced_groups_count_as_one_observation(likelihood, make_groups):
         matrix = clone(model).set_params(output=output).fit_transform(groups)
         assert_allclose(clone(model).set_params(output=output).fit_transform(doubled), matrix, atol=1e-9)
     fitted = model.fit(groups)
-    learnt = fitted.learnt()
-    prepared = learnt.prepare(fitted.validate([np.empty((0, 3)), groups[0]]), learnt.output)
+    comparison = fitted.__mcsg_comparer__().comparison
+    pair = fitted.__mcsg_groups__([np.empty((0, 3)), groups[0]])
+    prepared = comparison.prepare(comparison.summarize(pair), fitted.output)
     assert_allclose(prepared.n, 1.5)
     explanation = model.explain(doubled[1], groups[2])
     parts = explanation.vectors[0].sum() + explanation.vectors[1].sum() + explanation.penalty + explanation.prior

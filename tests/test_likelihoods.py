@@ -18,7 +18,8 @@ from sklearn_mcsg import (
     SphericalGaussian,
     VonMisesFisher,
 )
-from sklearn_mcsg.engine.dispatch import choose_fitter, engine_context
+from sklearn_mcsg.engine.dispatch import choose_engine, engine_context
+from sklearn_mcsg.engine.results import DOUBLE
 from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.likelihoods import Fit
 
@@ -110,7 +111,7 @@ def test_every_engine_fits_all_pairs_in_order(name, engine, make_groups):
     a, b = make_groups(3, 4, seed=1), make_groups(2, 4, seed=2)
     A, B = statistics_of(name, a), statistics_of(name, b)
     with engine_context(engine):
-        fitted = choose_fitter(LIKELIHOODS[name](), A, B)(A, B)
+        fitted = choose_engine(LIKELIHOODS[name](), A, B, DOUBLE).fit(A, B)
     assert fitted.n.shape == fitted.log_likelihood.shape == fitted.tic_penalty.shape == (3, 2)
     assert_same_fit(fitted, fit(name, united(a[[0, 0, 1, 1, 2, 2]], b[[0, 1, 0, 1, 0, 1]])))
 

@@ -111,7 +111,7 @@ def test_growing_and_shrinking_is_fitting(similarity, make_groups):
     assert_array_equal(grown.kneighbors(queries)[1], whole[1])
     assert_allclose(grown.kneighbors(queries)[0], whole[0], rtol=1e-9, atol=1e-9)
     grown.partial_fit(queries).remove([20, 21, 22, -2, -1])
-    assert grown.n_samples_fit_ == 20
+    assert grown.n_groups_ == 20
     assert_allclose(grown.kneighbors(queries)[0], whole[0], rtol=1e-9, atol=1e-9)
 
 
@@ -191,7 +191,7 @@ def test_texts_through_a_pipeline():
     index = text_index().fit(texts)
     assert index.kneighbors(["tax bank ."], return_distance=False).tolist() == [[2]]
     index.partial_fit(["the dog cat"])
-    assert index.n_samples_fit_ == 5
+    assert index.n_groups_ == 5
 
 
 @every_similarity
@@ -205,7 +205,7 @@ def test_saved_and_loaded(similarity, mmap_mode, make_groups, tmp_path):
     assert_array_equal(loaded.kneighbors(queries), index.kneighbors(queries))
     assert_array_equal(loaded.partial_fit(queries).kneighbors(), index.partial_fit(queries).kneighbors())
     loaded.save(tmp_path / "index")
-    assert GroupNeighbors.load(tmp_path / "index").n_samples_fit_ == 16
+    assert GroupNeighbors.load(tmp_path / "index").n_groups_ == 16
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index"]
 
 
@@ -335,7 +335,7 @@ def test_a_failed_fit_changes_nothing(make_groups):
     index = GroupNeighbors().fit(make_groups())
     with pytest.raises(TypeError, match="must compare groups"):
         index.set_params(similarity=KNeighborsTransformer()).fit(make_groups(5))
-    assert index.n_samples_fit_ == 8
+    assert index.n_groups_ == 8
 
 
 def test_parameters_changed_after_fit(tmp_path, make_groups):
@@ -344,7 +344,7 @@ def test_parameters_changed_after_fit(tmp_path, make_groups):
     for action in (lambda: index.remove(0), lambda: index.save(tmp_path / "index")):
         with pytest.raises(ValueError, match="has changed since fit"):
             action()
-    assert index.remove([]).n_samples_fit_ == 8
+    assert index.remove([]).n_groups_ == 8
 
 
 def test_exact_duplicates_are_found_at_any_level():

@@ -23,10 +23,10 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonSimilarity,
     PartitionedNeighbors,
-    _search,
     make_text_embedding,
 )
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.search import nearest
 
 N_FEATURES, N_VECTORS = 20, 25
 
@@ -142,8 +142,8 @@ def test_an_index_of_one_process_is_sent_once(similarity, own, client, monkeypat
         sent.extend(len(pickle.dumps(task)) for task in tasks)
         return run(function, tasks, *args)
 
-    run = _search.run
-    monkeypatch.setattr(_search, "run", counted)
+    run = nearest.run
+    monkeypatch.setattr(nearest, "run", counted)
     with joblib.parallel_config(backend="dask"):
         found = index.kneighbors(queries)
     assert_array_equal(found[1], expected[1])

@@ -18,13 +18,13 @@ from sklearn_mcsg import (
     GroupNeighbors,
     PairExplanation,
     TextSearch,
-    _search,
     make_text_embedding,
     make_text_similarity,
-    storage,
     update_index,
 )
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.search import nearest
+from sklearn_mcsg.storage import encoding as storage
 from sklearn_mcsg.text.search import z_scores
 from sklearn_mcsg.text.tokens import tokenize
 from sklearn_mcsg.text.words import WordIndex, words_of
@@ -190,7 +190,7 @@ def test_indexed_texts_do_not_find_themselves(words):
 def test_blocks_change_nothing(search, X, words, monkeypatch):
     search = clone(search).set_params(words=words).fit(TEXTS)
     whole = search.search(X)
-    monkeypatch.setattr(_search, "_CHUNK_BYTES", 3 * 8 * len(TEXTS))
+    monkeypatch.setattr(nearest, "_CHUNK_BYTES", 3 * 8 * len(TEXTS))
     for a, b in zip(whole, search.search(X), strict=True):
         assert_allclose(a, b, atol=1e-5)
 

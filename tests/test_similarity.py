@@ -373,7 +373,7 @@ def test_empty_groups_live_on_pseudo_vectors(make_groups):
     assert np.isfinite(matrix).all()
     with pytest.raises(ValueError, match="Group 1 has no vectors"):
         ModelComparisonSimilarity().fit(X).pairwise([np.ones((2, 3)), np.empty((0, 3))])
-    with pytest.raises(ValueError, match="All groups are empty: there is nothing to learn for prior_strength > 0"):
+    with pytest.raises(ValueError, match="All groups are empty: there is nothing to learn the pseudo-vectors"):
         ModelComparisonSimilarity(prior_strength=1).fit(Groups(np.ones((2, 3)), [0, 1, 2], weights=[0, 0]))
 
 
@@ -654,3 +654,14 @@ def test_a_penalty_that_outweighs_the_distance_makes_no_groups_equal(make_groups
     assert floored.mean() > 0.1
     assert (centered[floored] > 1e-6).mean() > 0.9
     assert_array_equal(np.diagonal(centered), 0)
+
+
+@pytest.mark.parametrize("later", ["kernel", "centered", "divergence"])
+@pytest.mark.parametrize("first", ["distance", "centered", "kernel"])
+def test_other_groups_in_another_output(first, later, make_groups):
+    """What was learnt goes with `with_groups`, also for outputs that nobody had asked for by then."""
+    X, Y, Z = make_groups(30, 3), make_groups(6, 3, seed=1), make_groups(4, 3, seed=2)
+    model = ModelComparisonSimilarity(output=first, prior_strength=0.5).fit(X)
+    moved = model.with_groups(Y).set_params(output=later)
+    expected = ModelComparisonSimilarity(output=later, prior_strength=0.5).fit(X).pairwise(Z, Y)
+    assert_allclose(moved.transform(Z), expected, rtol=1e-10)

@@ -21,8 +21,8 @@ from sklearn_mcsg import (
     Groups,
     MeanVector,
     ModelComparisonClassifier,
-    _folder,
 )
+from sklearn_mcsg.storage import folder as _folder
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
@@ -183,9 +183,9 @@ def test_damaged_folders_are_refused(saved, damage, message, mmap_mode):
 @pytest.mark.parametrize(("part", "value"), [("size", 0), ("distance", 0), ("output", "x"), ("power", 0)])
 def test_damaged_random_pairs_are_refused(tmp_path, part, value):
     index = index_of(60)
-    index.comparer().calibrate(random_state=0)
+    index.similarity_.calibrate(random_state=0)
     index.save(tmp_path)
-    assert GroupNeighbors.load(tmp_path).comparer().n_random_pairs == 1770
+    assert len(GroupNeighbors.load(tmp_path).similarity_.__mcsg_comparer__().null.distance) == 1770
     if part in ("size", "distance"):
         k = content(tmp_path)["object"]["state"]["similarity_"]["state"]["null"]["parts"][part]["array"]
         array = np.load(file_of(tmp_path, k))[::-1][:-1]
@@ -198,8 +198,8 @@ def test_damaged_random_pairs_are_refused(tmp_path, part, value):
 
 def test_damaged_embeddings_are_refused(tmp_path):
     groups = Groups(np.random.default_rng(0).normal(size=(24, 2)), np.arange(0, 25, 3))
-    GroupNeighbors(GroupEmbedding().as_similarity(), n_neighbors=1).fit(groups).save(tmp_path)
-    assert GroupNeighbors.load(tmp_path).n_samples_fit_ == 8
+    GroupNeighbors(GroupEmbedding(), n_neighbors=1).fit(groups).save(tmp_path)
+    assert GroupNeighbors.load(tmp_path).n_groups_ == 8
     before = content(tmp_path)
     put(None, *SIMILARITY, "state", "embedding_", "state", "space")(tmp_path)
     with pytest.raises(ValueError, match="damaged.*an embedding needs a space and its moments"):
@@ -242,8 +242,8 @@ def test_saving_touches_nothing_else(saved, tmp_path):
     for name in ("index", "link", "link", "empty"):
         index.save(tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"index", "index.old", "index.partial", "link", "empty"}
-    assert GroupNeighbors.load(tmp_path / "link").n_samples_fit_ == 5
-    assert GroupNeighbors.load(tmp_path / "index.old").n_samples_fit_ == 8
+    assert GroupNeighbors.load(tmp_path / "link").n_groups_ == 5
+    assert GroupNeighbors.load(tmp_path / "index.old").n_groups_ == 8
 
 
 def test_a_folder_holds_one_save(saved):
@@ -256,7 +256,7 @@ def test_a_folder_with_a_file_of_ones_own_is_left_alone(saved):
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="is not a saved index: choose another path; nothing was written"):
         index_of(5).save(saved)
-    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+    assert GroupNeighbors.load(saved).n_groups_ == 8
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -272,7 +272,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(saved, tmp_path, monkeypatc
         index_of(5).save(path)
     assert path.exists() == exists
     if exists:
-        assert GroupNeighbors.load(path).n_samples_fit_ == 8
+        assert GroupNeighbors.load(path).n_groups_ == 8
         assert len(list(path.iterdir())) == 2 + len(content(path)["arrays"])
 
 
@@ -288,7 +288,7 @@ def test_an_interrupt_at_the_last_step_leaves_an_index(saved, monkeypatch, repla
     monkeypatch.setattr(_folder.os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         index_of(5).save(saved)
-    assert GroupNeighbors.load(saved).n_samples_fit_ == (5 if replaced else 8)
+    assert GroupNeighbors.load(saved).n_groups_ == (5 if replaced else 8)
     assert len(list(saved.iterdir())) == 2 + len(content(saved)["arrays"])
 
 
@@ -299,7 +299,7 @@ def test_no_array_is_removed_while_the_content_cannot_be_read(saved, monkeypatch
         patched.setattr(_folder.os, "fsync", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             index_of(5).save(saved)
-    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+    assert GroupNeighbors.load(saved).n_groups_ == 8
 
 
 def test_an_index_that_is_open_can_be_replaced(saved):
@@ -308,7 +308,7 @@ def test_an_index_that_is_open_can_be_replaced(saved):
     index_of(5).save(saved)
     assert np.array_equal(index.kneighbors(), before)
     index.save(saved)
-    assert GroupNeighbors.load(saved).n_samples_fit_ == 8
+    assert GroupNeighbors.load(saved).n_groups_ == 8
 
 
 # Several processes --------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_killed_at_every_call_of_the_file_system(tmp_path, exists):
         process.start()
         process.join()
         if (path / "index.json").exists():
-            sizes.append(GroupNeighbors.load(path).n_samples_fit_)
+            sizes.append(GroupNeighbors.load(path).n_groups_)
         else:
             assert not exists, "neither the old nor the new index is there"
         if process.exitcode == 0:
@@ -377,8 +377,8 @@ def load_in_a_loop(path, seconds, failures, counts):
     while time.monotonic() < stop:
         try:
             index = GroupNeighbors.load(path, mmap_mode="r" if done % 2 else None)
-            assert index.n_samples_fit_ in (5, 8)
-            assert index.kneighbors(return_distance=False).shape == (index.n_samples_fit_, 1)
+            assert index.n_groups_ in (5, 8)
+            assert index.kneighbors(return_distance=False).shape == (index.n_groups_, 1)
             done += 1
         except Exception as error:
             failures.append(repr(error))

@@ -1,7 +1,7 @@
 """Classes of groups as pooled models that grow and shrink exactly, and what leaving one group out teaches about them.
 
     groups, labels --pooled by label--> statistics, one row per class --merged, without--> statistics
-                   --the first of each class--> references --each left out of its class--> thresholds, temperature
+                   --the first of each class--> examples --each left out of its class--> thresholds, temperature
 
 Statistics are additive, so a class costs the same memory whatever its number of groups.
 """
@@ -17,10 +17,10 @@ from scipy.stats import t as student
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg._memory import PAIRS as CACHE_BYTES
-from sklearn_mcsg._memory import count_within
+from sklearn_mcsg._memory import PAIRS, count_within
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import united
@@ -40,37 +40,37 @@ class PooledClasses:
     Attributes
     ----------
     start : GroupModel
-        The comparison before anything was learnt.
+        The model before anything was learnt.
     prior_strength : float
         Number of pseudo-vectors.
-    n_references : int
-        Largest number of references of a class.
+    n_calibration : int
+        Largest number of examples of a class.
     labels : ndarray of shape (n_classes,)
         Labels of the classes that have groups, sorted.
     counts : ndarray of int of shape (n_classes,)
         Number of groups of each class.
     statistics : Statistics
         Statistics of all vectors of each class.
-    references : Statistics
+    examples : Statistics
         Statistics of the first groups of each class.
-    owners : ndarray of int of shape (n_references,)
-        The class of each reference, as a row of `statistics`.
+    owners : ndarray of int of shape (n_examples,)
+        The class of each example, as a row of `statistics`.
     """
 
     start: GroupModel
     prior_strength: float
-    n_references: int
+    n_calibration: int
     labels: np.ndarray
     counts: np.ndarray
     statistics: Statistics
-    references: Statistics
+    examples: Statistics
     owners: np.ndarray
 
     def check(self, n_features: int) -> None:
         """Raise unless all parts describe the same classes and features."""
         if self.counts.dtype.kind not in "iu" or self.owners.dtype.kind not in "iu":
             raise ValueError("numbers of groups and classes that are not integers")
-        for statistics, rows in ((self.statistics, self.labels), (self.references, self.owners)):
+        for statistics, rows in ((self.statistics, self.labels), (self.examples, self.owners)):
             statistics.check()
             if len(statistics) != len(rows) or statistics.n_features != n_features:
                 raise ValueError(f"statistics of {len(statistics)} groups for {len(rows)} rows")
@@ -79,87 +79,97 @@ class PooledClasses:
 
     @classmethod
     def of(
-        cls, start: GroupModel, groups: Groups, y: np.ndarray, prior_strength: float, n_references: int
+        cls, start: GroupModel, groups: Groups, y: np.ndarray, prior_strength: float, n_calibration: int
     ) -> PooledClasses:
         """Pool groups by their labels."""
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        first = _first_of_each(codes, n_references)
-        references = start.statistics(groups[first])
+        first = _first_of_each(codes, n_calibration)
+        examples = start.statistics(groups[first])
         statistics = start.statistics(united(groups, codes, len(labels)))
-        return cls(start, prior_strength, n_references, labels, counts, statistics, references, codes[first])
+        return cls(start, prior_strength, n_calibration, labels, counts, statistics, examples, codes[first])
 
     def merged(self, other: PooledClasses) -> PooledClasses:
         """These classes with the groups of others added."""
+        join = type(self.statistics).concatenate
         labels = np.union1d(self.labels, other.labels)
+        own = np.searchsorted(labels, self.labels)
+        others = np.searchsorted(labels, other.labels)
+        counts = np.zeros(len(labels), dtype=int)
+        counts[own] += self.counts
+        counts[others] += other.counts
+
+        # rows of the classes of both, one after the other, and of the shared ones, pooled
         _, mine, theirs = np.intersect1d(self.labels, other.labels, return_indices=True)
         pooled = self.start.likelihood.pool(self.statistics[mine], other.statistics[theirs]).consolidated()
-        own, others = (np.searchsorted(labels, classes.labels) for classes in (self, other))
-        counts, rows = np.zeros(len(labels), dtype=int), np.empty(len(labels), dtype=int)
-        np.add.at(counts, np.concatenate([own, others]), np.concatenate([self.counts, other.counts]))
+        rows = np.empty(len(labels), dtype=int)
         rows[own] = np.arange(len(own))
         rows[others] = len(own) + np.arange(len(others))
         rows[own[mine]] = len(own) + len(others) + np.arange(len(mine))
-        join = type(self.statistics).concatenate
+        statistics = join([self.statistics, other.statistics, pooled])[rows]
+
         owners = np.concatenate([own[self.owners], others[other.owners]])
-        kept = _first_of_each(owners, self.n_references)
+        kept = _first_of_each(owners, self.n_calibration)
+        examples = join([self.examples, other.examples])[kept]
         return replace(
-            self,
-            labels=labels,
-            counts=counts,
-            statistics=join([self.statistics, other.statistics, pooled])[rows],
-            references=join([self.references, other.references])[kept],
-            owners=owners[kept],
+            self, labels=labels, counts=counts, statistics=statistics, examples=examples, owners=owners[kept]
         )
 
     def without(self, other: PooledClasses) -> PooledClasses:
-        """These classes without the groups of others, all of which are references there; empty classes vanish."""
+        """These classes without the groups of others, which has all of its groups as examples; empty classes vanish."""
         mine = np.searchsorted(self.labels, other.labels)
-        left = self.start.likelihood.unpool(self.statistics[mine], other.statistics)
-        counts, rows = self.counts.copy(), np.arange(len(self.labels))
+        counts = self.counts.copy()
         counts[mine] -= other.counts
+        kept = counts > 0
+
+        # rows of these classes, and of the changed ones without the groups
+        changed = self.start.likelihood.unpool(self.statistics[mine], other.statistics)
+        rows = np.arange(len(self.labels))
         rows[mine] = len(rows) + np.arange(len(mine))
-        kept, references = counts > 0, ~np.isin(np.arange(len(self.owners)), self._find(other))
-        statistics = type(self.statistics).concatenate([self.statistics, left])[rows[kept]]
+        statistics = type(self.statistics).concatenate([self.statistics, changed])[rows[kept]]
+
+        stays = np.ones(len(self.owners), dtype=bool)
+        stays[self._find(other)] = False
+        new_row = np.cumsum(kept) - 1
         return replace(
             self,
             labels=self.labels[kept],
             counts=counts[kept],
             statistics=statistics,
-            references=self.references[references],
-            owners=(np.cumsum(kept) - 1)[self.owners[references]],
+            examples=self.examples[stays],
+            owners=new_row[self.owners[stays]],
         )
 
     def _find(self, other: PooledClasses) -> list[int]:
-        """The references that are groups of other classes; raise if a group cannot be among those that were fitted."""
-        n, mean, taken = self.references.n, self.references.mean, np.zeros(len(self.owners), dtype=bool)
-        scale = np.abs(mean).max(initial=0)
+        """The examples that are groups of other classes; raise if a group cannot be among those that were fitted."""
+        n, mean = self.examples.n, self.examples.mean
+        rounding = _SAME * np.abs(mean).max(initial=0)
+        available = np.ones(len(self.owners), dtype=bool)
         found = []
-        for i, label in enumerate(other.labels[other.owners].tolist()):
-            own = int(np.searchsorted(self.labels, label))
-            same = (self.owners == own) & ~taken & (np.abs(n - other.references.n[i]) <= _SAME * n)
-            rows = np.flatnonzero(same)
-            apart = np.abs(mean[rows] - other.references.mean[i]).max(axis=1)
-            rows = rows[apart <= _SAME * scale]
-            if len(rows):
-                found.append(int(rows[0]))
-                taken[rows[0]] = True
-            elif (self.owners == own).sum() == self.counts[own]:
+        for i, row in enumerate(np.searchsorted(self.labels, other.labels[other.owners])):
+            same_weight = np.abs(n - other.examples.n[i]) <= _SAME * n
+            candidates = np.flatnonzero(available & (self.owners == row) & same_weight)
+            apart = np.abs(mean[candidates] - other.examples.mean[i]).max(axis=1)
+            same = candidates[apart <= rounding]
+            if len(same) > 0:
+                found.append(int(same[0]))
+                available[same[0]] = False
+            elif (self.owners == row).sum() == self.counts[row]:
                 raise ValueError(
-                    f"Group {i} was not fitted with the label {label!r}: remove takes groups with the labels that they "
-                    f"were fitted with. Nothing was removed."
+                    f"Group {i} was not fitted with the label {self.labels.tolist()[row]!r}: remove takes groups with "
+                    f"the labels that they were fitted with. Nothing was removed."
                 )
         return found
 
     @property
-    def comparison(self) -> GroupModel:
-        """The comparison with the prior and pseudo-vectors learnt from all classes together."""
+    def model(self) -> GroupModel:
+        """The model with the prior and pseudo-vectors learnt from all classes together."""
         return self._prepared[0]
 
     def divergences(self, groups: Groups, first: int, n_jobs: int | None, verbose: int) -> np.ndarray:
         """Divergence of each group from each class; errors number groups from `first` on."""
-        comparison, classes = self._prepared
-        left = comparison.prepare(comparison.statistics(groups, first), _DIVERGENCE)
-        return comparison.with_jobs(n_jobs, verbose).all_pairs(left, classes, _DIVERGENCE)
+        model, classes = self._prepared
+        left = prepare(model, model.statistics(groups, first), _DIVERGENCE)
+        return all_pairs(model, left, classes, _DIVERGENCE, n_jobs=n_jobs, verbose=verbose)
 
     def thresholds(self, level: float) -> np.ndarray:
         """Divergences that a further group of each class exceeds with probability `level`.
@@ -185,29 +195,29 @@ class PooledClasses:
 
     @lazy
     def _prepared(self) -> tuple[GroupModel, Prepared]:
-        """The comparison with what was learnt, and the classes prepared for it."""
-        comparison = self.start.completed(self.statistics, self.prior_strength)
-        return comparison, comparison.prepare(self.statistics, _DIVERGENCE)
+        """The model with what was learnt, and the classes prepared for it."""
+        model = self.start.learnt_from(self.statistics, self.prior_strength)
+        return model, prepare(model, self.statistics, _DIVERGENCE)
 
     @lazy
     def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Divergences of references from all classes, each left out of its own, and the class of each."""
+        """Divergences of examples from all classes, each left out of its own, and the class of each."""
         several = np.flatnonzero(self.counts[self.owners] > 1)
         if len(several) < 2:
             raise ValueError(
                 "Every class has only one group: thresholds and probabilities are learnt by leaving groups out, so "
                 "some class must have two. Fit more groups, or use decision_function."
             )
-        comparison, classes = self._prepared
-        references, owners = self.references[several], self.owners[several]
-        left = comparison.prepare(references, _DIVERGENCE)
-        divergences = comparison.all_pairs(left, classes, _DIVERGENCE)
-        nbytes = 8 * (self.statistics.row_nbytes + references.row_nbytes)
-        for batch in gen_batches(len(owners), count_within(nbytes, CACHE_BYTES)):
-            rest = comparison.likelihood.unpool(self.statistics[owners[batch]], references[batch])
-            right = comparison.prepare(rest, _DIVERGENCE)
-            rows = np.arange(len(owners))[batch]
-            divergences[rows, owners[batch]] = comparison.row_by_row(left[batch], right, _DIVERGENCE)
+        model, classes = self._prepared
+        examples, owners = self.examples[several], self.owners[several]
+        left = prepare(model, examples, _DIVERGENCE)
+        divergences = all_pairs(model, left, classes, _DIVERGENCE)
+        nbytes = 8 * (self.statistics.row_nbytes + examples.row_nbytes)
+        every = np.arange(len(owners))
+        for batch in gen_batches(len(owners), count_within(nbytes, PAIRS)):
+            rest = model.likelihood.unpool(self.statistics[owners[batch]], examples[batch])
+            right = prepare(model, rest, _DIVERGENCE)
+            divergences[every[batch], owners[batch]] = row_by_row(model, left[batch], right, _DIVERGENCE)
         return divergences, owners
 
 

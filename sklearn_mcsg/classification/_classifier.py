@@ -20,17 +20,17 @@ from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.engine.model import in_precision
+from sklearn_mcsg.engine.capabilities import new_model
+from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
-from sklearn_mcsg.storage import MmapMode, register
-from sklearn_mcsg.storage import encoding as storage
+from sklearn_mcsg.storage import MmapMode, load, register, save
 
 __all__ = ["ModelComparisonClassifier"]
 
-_SHARED = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale")
+_SHARED = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
 
 
 def _can_leave_out(classifier: Any) -> bool:
@@ -67,13 +67,13 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     reject_label : object, default=None
         Label of rejected groups; ``None`` means ``"none"`` if the classes are strings and -1 otherwise.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=1.0
         Number of pseudo-vectors, with the mean and variance of all classes together, that are added to every group and
         class. They keep models of few vectors from overfitting. With a positive value, groups may be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
-    n_references : int, default=512
+    n_calibration : int, default=512
         Thresholds and probabilities are learnt from the first groups of each class, at most this many.
     n_jobs : int, default=None
         Number of threads, or of workers of the active joblib backend.
@@ -102,13 +102,14 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     Notes
     -----
     Models are additive. `fit` reads the vectors once, `partial_fit` adds groups and `remove` takes groups out, and in
-    either case the result equals a single `fit`, up to rounding. Beside the references, what is kept does not depend on
-    the number of groups, except with ``"tic"``: likelihoods other than ``"diag"`` then keep the vectors.
+    either case the result equals a single `fit`, up to rounding. Apart from the first `n_calibration` groups of each
+    class, what is kept does not depend on the number of groups, except with ``"tic"``: likelihoods other than
+    ``"diag"`` then keep the vectors.
 
-    Thresholds are prediction bounds, from the divergences of references from their own class without them.
-    Probabilities are proportional to ``exp(-temperature * divergence)``; the temperature maximises the likelihood of
-    the labels of references, each left out of its class. Both are computed when they are first needed. Classes are
-    taken to be equally frequent.
+    Thresholds and probabilities are learnt from these first groups, each left out of its own class. Thresholds are
+    prediction bounds of their divergences. Probabilities are proportional to ``exp(-temperature * divergence)``; the
+    temperature maximises the likelihood of their labels. Both are computed when they are first needed. Classes are
+    assumed to be equally frequent.
 
     Parameters changed after `fit` take effect at the next `fit`, except `reject`, `level`, `reject_label`, `n_jobs` and
     `verbose`.
@@ -132,11 +133,11 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in (*_SHARED, "n_jobs", "verbose")},
+        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
         "reject": ["boolean"],
         "level": [Interval(Real, 0, 1, closed="neither")],
         "reject_label": "no_validation",
-        "n_references": [Interval(Integral, 2, None, closed="left")],
+        "n_calibration": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -150,7 +151,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         reg_covar: float = 1e-6,
         prior_strength: float = 1.0,
         penalty_scale: float = 1.0,
-        n_references: int = 512,
+        n_calibration: int = 512,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -162,7 +163,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         self.reg_covar = reg_covar
         self.prior_strength = prior_strength
         self.penalty_scale = penalty_scale
-        self.n_references = n_references
+        self.n_calibration = n_calibration
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -210,7 +211,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             )
         if self._fixed is not None:
             _check_known(labels, self._fixed, "classes")
-        self._set(self._pooled.merged(self._pool(groups, labels, self._pooled.n_references)), self._fixed)
+        added = self._pool(groups, labels, self._pooled.n_calibration)
+        self._set(self._pooled.merged(added), self._fixed)
         return self
 
     @available_if(_can_leave_out)
@@ -218,7 +220,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         """Remove groups from the classes. The result equals a `fit` without them, up to rounding.
 
         A class whose last group is removed vanishes, unless `classes` was given to `partial_fit`. If there have been
-        more than `n_references` groups in a class, thresholds and probabilities are learnt from the references left.
+        more than `n_calibration` groups in a class, thresholds and probabilities are learnt from those left of the
+        first groups.
 
         Parameters
         ----------
@@ -261,26 +264,35 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         fixed = None if classes is None else np.unique(_check_labels(classes, "classes", labels))
         if fixed is not None:
             _check_known(labels, fixed, "classes")
-        start = ModelComparisonSimilarity(**{name: getattr(self, name) for name in _SHARED}).learnt().comparison
-        pooled = PooledClasses.of(start, groups, labels, self.prior_strength, self.n_references)
+        start = new_model(
+            self.likelihood,
+            self.criterion,
+            reg_covar=self.reg_covar,
+            prior_strength=self.prior_strength,
+            penalty_scale=self.penalty_scale,
+        )
+        pooled = PooledClasses.of(start, groups, labels, self.prior_strength, self.n_calibration)
         self._keep_features(X, groups)
         self._set(pooled, fixed)
         return self
 
-    def _pool(self, groups: Groups, labels: np.ndarray, n_references: int) -> PooledClasses:
+    def _pool(self, groups: Groups, labels: np.ndarray, n_calibration: int) -> PooledClasses:
         """New groups, pooled as the fitted ones are."""
-        return PooledClasses.of(self._pooled.start, groups, labels, self._pooled.prior_strength, n_references)
+        return PooledClasses.of(self._pooled.start, groups, labels, self._pooled.prior_strength, n_calibration)
 
     def _set(self, pooled: PooledClasses, fixed: np.ndarray | None) -> None:
         """Keep classes, once everything that predictions need has been learnt from them."""
         classes = pooled.labels if fixed is None else fixed
         self._label_of_rejected(classes)
-        likelihood = pooled.comparison.likelihood
+        likelihood = pooled.model.likelihood
         counts = np.zeros(len(classes), dtype=int)
         counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
-        self.classes_, self.class_count_ = classes, counts
-        self.likelihood_, self.criterion_ = likelihood, pooled.start.criterion
-        self._pooled, self._fixed = pooled, fixed
+        self.classes_ = classes
+        self.class_count_ = counts
+        self.likelihood_ = likelihood
+        self.criterion_ = pooled.start.criterion
+        self._pooled = pooled
+        self._fixed = fixed
 
     def decision_function(self, X: GroupsLike) -> np.ndarray:
         """Negative divergence of each group from each class; minus infinity for classes without groups.
@@ -371,7 +383,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             Folder to create; a saved classifier that is there is replaced.
         """
         check_is_fitted(self, "_pooled")
-        storage.save(path, self)
+        save(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
@@ -388,11 +400,11 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         -------
         classifier : ModelComparisonClassifier
         """
-        return storage.load(path, cls, mmap_mode)
+        return load(path, cls, mmap_mode)
 
     def _divergences(self, groups: Groups) -> Iterator[tuple[slice, np.ndarray]]:
         """Divergences from the classes that have groups, in batches of bounded size."""
-        row_nbytes = 8 * len(self._pooled.labels) + 4 * self._pooled.references.row_nbytes
+        row_nbytes = 8 * len(self._pooled.labels) + 4 * self._pooled.examples.row_nbytes
         for batch in gen_batches(len(groups), count_within(row_nbytes)):
             yield batch, self._pooled.divergences(groups[batch], batch.start, self.n_jobs, self.verbose)
 
@@ -417,18 +429,14 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             raise ValueError(f"reject_label={label!r} is a class: set another reject_label.")
         return label
 
-    def stored_state(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters."""
-        state = {"pooled": self._pooled, "fixed": self._fixed}
-        return {**self._stored_features(), **state}
+    def __mcsg_state__(self) -> dict[str, Any]:
+        return {**self._stored_features(), "pooled": self._pooled, "fixed": self._fixed}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         self._restore_features(state)
         self._set(state["pooled"], state["fixed"])
 
-    def check_restored(self) -> None:
-        """Raise unless the classifier has everything that a prediction needs."""
+    def __mcsg_check__(self) -> None:
         self._validate_params()
         check_is_fitted(self, "_pooled")
         self._pooled.check(self.n_features_in_)

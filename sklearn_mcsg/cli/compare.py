@@ -14,7 +14,7 @@ from sklearn_mcsg.cli import terminal
 from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.explanation import Explanation, PairExplanation
+from sklearn_mcsg.explanation import Explanation
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity.calibration import FEW_GROUPS
 from sklearn_mcsg.text import TextCalibration, calibrate_texts
@@ -45,12 +45,12 @@ def run(options: argparse.Namespace) -> None:
     }
     if options.format == "json":
         corpus = None if calibration is None else calibration.corpus
-        terminal.show_json({**result, "p_value_corpus": corpus, **_details(explanation)})
+        terminal.show_json({**result, "p_value_corpus": corpus, **_details(explanation, options.exact)})
         return
     needed = f"needs a corpus of at least {FEW_GROUPS} different texts"
     meaning = needed if calibration is None else terminal.printable(calibration.sentence(result["p_value"]))
     equal = float(pipeline[-1].paired(pair, pair, output="similarity").mean()) if options.exact else 1.0
-    terminal.show_records([result], options.format, lambda: _show(result, meaning, explanation, equal))
+    terminal.show_records([result], options.format, lambda: _show(result, meaning, explanation, equal, options.exact))
 
 
 def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
@@ -82,32 +82,26 @@ def _calibrate(pipeline: Pipeline, groups: Groups, texts: list[str], name: str) 
     return calibrate_texts(pipeline, groups[different], name=name, cv=cv, random_state=0)
 
 
-def _details(explanation: Explanation | PairExplanation) -> dict[str, Any]:
+def _details(explanation: Explanation, exact: bool) -> dict[str, Any]:
     """What an explanation says about words and, if it is one of a cosine, about pairs of words."""
     columns: dict[str, Any] = {"word": explanation.labels, "weight": explanation.weights}
     columns["contribution"] = explanation.vectors
     pairs = {}
-    if isinstance(explanation, PairExplanation):
-        n = explanation.matrix.size
+    if exact:
+        columns["relative"] = explanation.tones
+    else:
+        n = len(explanation.labels[0]) * len(explanation.labels[1])
         found = [*explanation.strongest(n), *reversed(explanation.weakest(n))]
         pairs = {"pairs": [dict(zip(("word_a", "word_b", "contribution"), pair, strict=True)) for pair in found]}
-    else:
-        columns["relative"] = explanation.relative
     words = (zip(*(sides[k] for sides in columns.values()), strict=True) for k in range(2))
     in_a, in_b = ([dict(zip(columns, row, strict=True)) for row in rows] for rows in words)
     return {"words_a": in_a, "words_b": in_b, **pairs}
 
 
-def _show(result: dict[str, Any], meaning: str, explanation: Explanation | PairExplanation, equal: float) -> None:
+def _show(result: dict[str, Any], meaning: str, explanation: Explanation, equal: float, exact: bool) -> None:
     p = result["p_value"]
     chance = ("-" if p is None else f"{p:.4f}", meaning)
-    if isinstance(explanation, PairExplanation):
-        tones = explanation.vectors
-        rows = {"cosine": (f"{result['similarity']:.3f}", "1 identical, 0 unrelated, -1 opposite"), "p-value": chance}
-        listed = {name: terminal.word_pairs(explanation, 5, against=name == "against") for name in ("for", "against")}
-        foot = "Pairs of words that increase or reduce the cosine. Colours show the sum of all pairs of a word."
-    else:
-        tones = explanation.relative
+    if exact:
         rows = {
             "distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"),
             "p-value": chance,
@@ -116,28 +110,20 @@ def _show(result: dict[str, Any], meaning: str, explanation: Explanation | PairE
                 f"evidence for one shared model; identical texts: {equal:.0f}",
             ),
         }
-        listed = _single_words(explanation)
+        rounding, decimals = 1, 1
         foot = "Evidence of each word for or against one shared model, relative to the average word."
+    else:
+        rows = {"cosine": (f"{result['similarity']:.3f}", "1 identical, 0 unrelated, -1 opposite"), "p-value": chance}
+        rounding, decimals = None, 2
+        foot = "Pairs of words that increase or reduce the cosine. Colours show the sum of all pairs of a word."
     for name, (value, text) in rows.items():
         print(f"{terminal.bold(name.ljust(10))}  {value:>8}   {text}")
     print()
-    largest = max(np.abs(side).max(initial=0) for side in tones) or 1
-    for name, words, side in zip("AB", explanation.labels, tones, strict=True):
-        line = " ".join(terminal.toned(terminal.printable(w), t / largest) for w, t in zip(words, side, strict=True))
-        print(f"{terminal.bold(name)}  {line}")
+    for name, words in explanation.lines(lambda word, _, tone: terminal.toned(terminal.printable(word), tone)):
+        print(f"{terminal.bold(name)}  {words}")
     print()
-    for name, text in listed.items():
-        print(f"{terminal.toned(name, 0.3 if name == 'for' else -0.3)}{' ' * (9 - len(name))}{text or 'nothing'}")
+    listed = {"for": explanation.strongest(decimals=rounding), "against": explanation.weakest(decimals=rounding)}
+    for tone, (name, parts) in zip((0.3, -0.3), listed.items(), strict=True):
+        words = terminal.word_pairs(parts, decimals) or "nothing"
+        print(f"{terminal.toned(name, tone)}{' ' * (9 - len(name))}{words}")
     print(terminal.faint(f"\n{foot}"))
-
-
-def _single_words(explanation: Explanation) -> dict[str, str]:
-    """The words with the most evidence for and against one shared model."""
-    words = [f"{word} ({name})" for name, side in zip("AB", explanation.labels, strict=True) for word in side]
-    relative = np.concatenate(explanation.relative).round(1)
-    order = np.argsort(-relative, kind="stable")
-    sides = {"for": [i for i in order if relative[i] > 0], "against": [i for i in order[::-1] if relative[i] < 0]}
-    return {
-        name: ", ".join(f"{terminal.printable(words[i])} {relative[i]:+.1f}" for i in chosen[:5])
-        for name, chosen in sides.items()
-    }

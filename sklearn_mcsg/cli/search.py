@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
             if found.word_scores is not None:
                 why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
             if not options.exact:
-                why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]), _N_PAIRS)
+                why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]).strongest(_N_PAIRS))
             hits.append(corpus.record(i, place, why))
     terminal.show_records(hits, options.format, lambda: _show(hits, search.words, options.exact))
 

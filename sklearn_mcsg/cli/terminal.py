@@ -8,13 +8,10 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 from unicodedata import category
 
 from wcwidth import wcswidth, wcwidth
-
-if TYPE_CHECKING:  # the command imports this module first, and nothing slow with it
-    from sklearn_mcsg.explanation import PairExplanation
 
 _FOR, _AGAINST = "38;5;33", "38;5;208"  # blue and orange, legible on light and dark backgrounds
 _CLEAR_TONE = 0.1  # relative to the strongest word; weaker words are not coloured
@@ -65,14 +62,19 @@ def _shows(character: str) -> bool:
     return category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or character == "\u200d"
 
 
-def word_pairs(explanation: PairExplanation, n_pairs: int, against: bool = False) -> str:
-    """The pairs of words that increase a cosine most, or reduce it most: "storm ~ hurricane +0.10, wind +0.08".
+def word_pairs(parts: Sequence[tuple[str | None, str | None, float]], decimals: int = 2) -> str:
+    """Parts of an explanation: "storm ~ hurricane +0.10, wind +0.08", or "storm (A) +0.10" for single words.
 
-    A word that both texts have is shown once. Pairs that would be shown with 0.00 are left out.
+    A word that both texts have is shown once. Parts that would be shown with 0.00 are left out.
     """
-    pairs = explanation.weakest(n_pairs) if against else explanation.strongest(n_pairs)
-    shown = ((a if a == b else f"{a} ~ {b}", f"{value:+.2f}") for a, b, value in pairs)
+    shown = ((_words(a, b), f"{value:+.{decimals}f}") for a, b, value in parts)
     return ", ".join(f"{printable(words)} {value}" for words, value in shown if float(value))
+
+
+def _words(a: str | None, b: str | None) -> str:
+    if a is None or b is None:
+        return f"{a} (A)" if b is None else f"{b} (B)"
+    return a if a == b else f"{a} ~ {b}"
 
 
 def shortened(text: str, room: int) -> str:

@@ -1,9 +1,12 @@
-"""Clustering: groups that belong together, as pooled models or as communities of points.
+"""Clustering: groups that belong together, found by comparing models of whole clusters or in the embedding.
 
-In come groups; out go labels, and trees that can be cut at any number of clusters.
+In come groups, or points of groups that are embedded already.
+Out go labels, the largest cluster first, and trees that can be cut at any number of clusters.
 """
 
-from sklearn_mcsg.clustering._communities import GroupClustering
-from sklearn_mcsg.clustering._pooled import ModelComparisonClustering
+from sklearn_mcsg.clustering._group_clustering import GroupClustering
+from sklearn_mcsg.clustering._model_clustering import ModelComparisonClustering
+from sklearn_mcsg.clustering._points import PointClusters, cluster_points
+from sklearn_mcsg.clustering.tree import ClusterTree
 
-__all__ = ["GroupClustering", "ModelComparisonClustering"]
+__all__ = ["ClusterTree", "GroupClustering", "ModelComparisonClustering", "PointClusters", "cluster_points"]

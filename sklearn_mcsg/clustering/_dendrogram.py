@@ -1,4 +1,7 @@
-"""Trees of merges: leaf i is node i, and merge t of n leaves makes node n + t of its two children."""
+"""Trees of merges: leaf i is node i, and merge t of n leaves makes node n + t of its two children.
+
+Clusters are numbered by their sizes: the largest is 0, and equal sizes come in order of first appearance.
+"""
 
 from __future__ import annotations
 
@@ -54,3 +57,11 @@ def merges_before(children: np.ndarray, n_large: int, least: float) -> int | Non
             return t + 1
         count += int(large[children[t]].sum()) - int(large[n_leaves + t])
     return 0 if count >= n_large else None
+
+
+def largest_first(labels: np.ndarray) -> np.ndarray:
+    """Labels numbered by the sizes of clusters; equal sizes in order of first appearance."""
+    _, first, labels, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(sizes), dtype=int)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(sizes))
+    return rank[labels]

@@ -48,7 +48,7 @@ class ClusterTree:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_mcsg import ClusterTree
+    >>> from sklearn_mcsg.clustering import ClusterTree
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(60) % 3
     >>> points = np.eye(3)[labels] + 0.1 * rng.normal(size=(60, 3))

@@ -3,6 +3,6 @@
 In come groups; out go points, one row per group, for whatever takes vectors.
 """
 
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding._embedding import GroupEmbedding, comparer_of_points, fit_to_parts
 
-__all__ = ["GroupEmbedding"]
+__all__ = ["GroupEmbedding", "comparer_of_points", "fit_to_parts"]

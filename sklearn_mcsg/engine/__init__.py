@@ -1,10 +1,16 @@
-"""The engine: compares all pairs of groups by a likelihood and a criterion, in blocks and on several workers.
+"""Engine: compares groups, all pairs or row by row, in blocks and on several workers.
 
-comparison   criteria of groups and of their unions, prepared and compared
-dispatch     which engine fits the unions of all pairs: NumPy, or compiled code
-outputs      the values that can be returned for a pair, and their properties
-blocks       the blocks of a matrix, limited by the working memory
-parallel     blocks on the active joblib backend, with progress bars
-learnt       the state that an estimator has learnt from a corpus, as one plain object
-coordinates  coordinates of groups in which a comparison is a distance, and their principal axes
+In come statistics of groups, a likelihood and a criterion; out go the values of an output.
+`Comparison` says how groups are compared, and `Comparer` keeps the groups beside it: uses take that object.
+
+    model         statistics of groups, pseudo-vectors, and the criterion of each group
+    capabilities  what a likelihood and a criterion can do together
+    outputs       the values that can be returned for a pair, with the facts about each
+    prepared      groups in the form that is compared
+    dispatch      which engine fits the unions of all pairs: NumPy, compiled code, or arrays on a device
+    pairs         all pairs and pairs row by row
+    blocks, parallel, results      blocks of a matrix, jobs and progress bars, precision
+    comparison, comparer           how groups are compared; the same with the groups that are kept
+    coordinates, points, cosine    groups as points, and cosines of these
+    chance        random pairs and permutations
 """

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._memory import count_within
+from sklearn_mcsg._memory import COORDINATES, count_within
 from sklearn_mcsg.criteria import AIC
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.groups import Groups
@@ -22,7 +22,6 @@ from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
 
 LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
-_BATCH_BYTES = 2**25  # of coordinates at a time, temporary arrays included
 
 
 @register
@@ -32,7 +31,7 @@ class Coordinates:
 
     Attributes
     ----------
-    comparison : GroupModel
+    model : GroupModel
         The likelihood, with the pseudo-vectors that every group receives.
     corpus : Statistics
         Statistics of one group with the mean and variance of the corpus.
@@ -40,16 +39,9 @@ class Coordinates:
         Factor on the coordinates of scale.
     """
 
-    comparison: GroupModel
+    model: GroupModel
     corpus: Statistics
     spread: float
-
-    @classmethod
-    def learnt_from(
-        cls, groups: Groups, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
-    ) -> Coordinates:
-        """Fit the corpus model in one pass over the groups, in bounded memory."""
-        return cls.around(corpus_of(groups, likelihood, reg_covar), likelihood, reg_covar, prior_strength, spread)
 
     @classmethod
     def around(
@@ -58,24 +50,24 @@ class Coordinates:
         """The coordinates around a corpus, from what `corpus_of` returned or `merged_corpora` made of it."""
         if not len(corpus):
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
-        comparison = _comparison(likelihood, reg_covar).completed(corpus, prior_strength)
-        return cls(comparison, likelihood.pseudo_group(corpus, 1.0), spread)
+        model = _model_of(likelihood, reg_covar).learnt_from(corpus, prior_strength)
+        return cls(model, likelihood.pseudo_group(corpus, 1.0), spread)
 
     @property
-    def n_coordinates(self) -> int:
+    def width(self) -> int:
         """Number of coordinates: one for each parameter of the model."""
-        return self.comparison.likelihood.n_parameters(self.corpus.n_features)
+        return self.model.likelihood.n_parameters(self.corpus.n_features)
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
         """Coordinates of groups; errors number groups from `first` on."""
-        return self.of_statistics(self.comparison.statistics(groups, first), first)
+        return self.of_statistics(self.model.statistics(groups, first), first)
 
     def of_statistics(self, statistics: Statistics, first: int = 0) -> np.ndarray:
         """Coordinates of groups, from their statistics without pseudo-vectors."""
-        statistics = self.comparison.with_pseudo(statistics)
+        statistics = self.model.padded(statistics)
         try:
             with np.errstate(all="ignore"):
-                location, scale = self.comparison.likelihood.coordinates(statistics, self.corpus)
+                location, scale = self.model.likelihood.coordinates(statistics, self.corpus)
         except np.linalg.LinAlgError:  # of a covariance that has overflowed
             raise_not_finite("A covariance")
         coordinates = np.hstack([location, self.spread * scale])
@@ -89,8 +81,8 @@ class Coordinates:
 
         What the pseudo-vectors add, and the centre, are divided by weight.
         """
-        statistics = self.comparison.with_pseudo(self.comparison.statistics(group))
-        location, scale = self.comparison.likelihood.coordinate_shares(
+        statistics = self.model.padded(self.model.statistics(group))
+        location, scale = self.model.likelihood.coordinate_shares(
             statistics, self.corpus, group.rows(), group.row_weights
         )
         parts = np.hstack([location, self.spread * scale])
@@ -106,9 +98,10 @@ def corpus_of(groups: Groups, likelihood: Likelihood, reg_covar: float) -> Stati
             f"{type(likelihood).__name__} has coordinates up to {most} features, got {groups.n_features}: their number "
             f"grows with the square. Reduce the features first, or choose method='landmarks'."
         )
-    comparison, found = _comparison(likelihood, reg_covar), []
+    model = _model_of(likelihood, reg_covar)
+    found = []
     for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
-        statistics = comparison.statistics(groups[batch], batch.start)
+        statistics = model.statistics(groups[batch], batch.start)
         some = statistics.n > 0
         found.append(_as_one(statistics, likelihood) if some.any() else statistics[some])
     return merged_corpora(likelihood, *found)
@@ -124,7 +117,7 @@ def _as_one(statistics: Statistics, likelihood: Likelihood) -> Statistics:
     return likelihood.pseudo_group(statistics, float(statistics.n.sum()))
 
 
-def _comparison(likelihood: Likelihood, reg_covar: float) -> GroupModel:
+def _model_of(likelihood: Likelihood, reg_covar: float) -> GroupModel:
     return GroupModel(likelihood, AIC(), reg_covar, penalty_scale=1.0)
 
 
@@ -194,11 +187,6 @@ class Axes:
         return self.components.T * variance ** (-0.5 * whiten)
 
 
-def project(coordinates: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
-    """Components of coordinates."""
-    return (coordinates - mean) @ projection
-
-
-def batches(n_groups: int, n_coordinates: int) -> Iterator[slice]:
+def batches(n_groups: int, width: int) -> Iterator[slice]:
     """Batches of groups whose coordinates fit into the working memory, a few times over."""
-    return gen_batches(n_groups, count_within(32 * n_coordinates, _BATCH_BYTES))
+    return gen_batches(n_groups, count_within(32 * width, COORDINATES))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
-from sklearn_mcsg._memory import count_within
-
-_CACHE_BYTES = 2**21  # of a matrix that is finished while it is in the processor's cache
+from sklearn_mcsg._memory import COSINES, count_within
 
 
 def unit_length(vectors: np.ndarray, rounding: float = 0.0) -> np.ndarray:
@@ -30,7 +28,7 @@ def compare_units(left: np.ndarray, right: np.ndarray, output: str) -> np.ndarra
         The cosine, or one minus the cosine.
     """
     values = left @ right.T
-    for batch in gen_batches(len(values), count_within(values.itemsize * len(right), _CACHE_BYTES)):
+    for batch in gen_batches(len(values), count_within(values.itemsize * len(right), COSINES)):
         block = values[batch]
         np.clip(block, -1, 1, out=block)
         if output == "distance":

@@ -76,6 +76,12 @@ class Output:
         """Values that are smaller for nearer groups."""
         return -values if self.higher_is_nearer else values
 
+    def clear_same(self, matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Set the values of groups compared with themselves exactly, in a part of a symmetric matrix."""
+        if self.diagonal is not None:
+            matrix[rows[:, None] == columns] = self.diagonal
+        return matrix
+
 
 def similarity(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """Criterion of two models minus criterion of one; overwrites `union`."""

@@ -35,4 +35,4 @@ class PointSpace:
 
     def width(self, summaries: Any) -> int:
         """Number of coordinates."""
-        return summaries.shape[1] if self.coordinates is None else self.coordinates.n_coordinates
+        return summaries.shape[1] if self.coordinates is None else self.coordinates.width

@@ -1,10 +1,22 @@
-"""Explanation: why two groups are similar, vector by vector.
+"""Explanation: why two groups are similar, vector by vector or pair by pair.
 
-In come two groups and the model or the embedding that compares them; out goes an explanation whose parts sum to the
-similarity.
+In come two groups and the model that compares them, or the parts of their vectors in an embedding.
+Out goes an `Explanation` whose parts sum to the similarity.
 """
 
-from sklearn_mcsg.explanation._models import Explanation, explain_boundary, explain_groups, explain_texts, pair_labels
+from sklearn_mcsg.explanation._base import Explanation
+from sklearn_mcsg.explanation._labels import pair_labels
+from sklearn_mcsg.explanation._models import explain_boundary, explain_groups
 from sklearn_mcsg.explanation._pairs import PairExplanation
+from sklearn_mcsg.explanation._texts import explain_texts
+from sklearn_mcsg.explanation._vectors import VectorExplanation
 
-__all__ = ["Explanation", "PairExplanation", "explain_boundary", "explain_groups", "explain_texts", "pair_labels"]
+__all__ = [
+    "Explanation",
+    "PairExplanation",
+    "VectorExplanation",
+    "explain_boundary",
+    "explain_groups",
+    "explain_texts",
+    "pair_labels",
+]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.explanation._models import AGAINST, FOR, coloured_ground, coloured_word
-
-__all__ = ["PairExplanation"]
+from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg.explanation._base import Explanation
+from sklearn_mcsg.explanation._display import colour, coloured_ground, largest_of, new_axes
 
 _CELL = "padding: 2px 6px; font-weight: normal; text-align: center; color: inherit; border: none"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairExplanation:
+class PairExplanation(Explanation):
     """The cosine of two embedded groups as a sum over pairs of their vectors.
 
     Attributes
@@ -29,8 +29,10 @@ class PairExplanation:
         Contribution of each pair of vectors. The entries sum to `similarity`.
     labels : tuple of two lists of str
         Names of the vectors of A and of B.
-    weights : tuple of two ndarrays
+    weights : tuple of two ndarrays of shape (n_vectors,)
         Weights of the vectors.
+    vectors : tuple of two ndarrays of shape (n_vectors,)
+        Contribution of each vector of A and of B: the sum of its pairs.
 
     Examples
     --------
@@ -49,6 +51,9 @@ class PairExplanation:
     matrix: np.ndarray
     labels: tuple[list[str], list[str]]
     weights: tuple[np.ndarray, np.ndarray]
+    vectors: tuple[np.ndarray, np.ndarray] = field(init=False)
+
+    _quantity, _decimals = "Cosine", 3
 
     @classmethod
     def of(
@@ -59,49 +64,32 @@ class PairExplanation:
         matrix = left @ right.T / (lengths if lengths > 0 else 1.0)
         return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
 
-    @cached_property
-    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Contribution of each vector of A and of B: the sum of its pairs."""
-        return self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vectors", (self.matrix.sum(axis=1), self.matrix.sum(axis=0)))
 
-    def strongest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
-        """The pairs of vectors that increase the cosine most.
+    @property
+    def tones(self) -> tuple[np.ndarray, np.ndarray]:
+        """The contributions of the vectors, `vectors`."""
+        return self.vectors
 
-        Parameters
-        ----------
-        n_pairs : int, default=5
-            Largest number of pairs.
-
-        Returns
-        -------
-        pairs : list of (label_a, label_b, contribution)
-            Positive contributions only, the largest first. Pairs of the same labels are summed.
-        """
-        return [(*pair, value) for pair, value in self._ranked[:n_pairs] if value > 0]
-
-    def weakest(self, n_pairs: int = 5) -> list[tuple[str, str, float]]:
-        """The pairs of vectors that reduce the cosine most.
-
-        Parameters
-        ----------
-        n_pairs : int, default=5
-            Largest number of pairs.
-
-        Returns
-        -------
-        pairs : list of (label_a, label_b, contribution)
-            Negative contributions only, the most negative first. Pairs of the same labels are summed.
-        """
-        return [(*pair, value) for pair, value in self._ranked[::-1][:n_pairs] if value < 0]
+    def __repr__(self) -> str:
+        return "\n".join([self._headline(), *(f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())])
 
     @cached_property
-    def _ranked(self) -> list[tuple[tuple[str, str], float]]:
-        """Pairs of labels with their contributions, the largest first."""
-        summed: dict[tuple[str, str], float] = {}
-        for i, a in enumerate(self.labels[0]):
-            for j, b in enumerate(self.labels[1]):
-                summed[a, b] = summed.get((a, b), 0.0) + float(self.matrix[i, j])
-        return sorted(summed.items(), key=lambda item: -item[1])
+    def _sums(self) -> tuple[np.ndarray, list[str], list[str]]:
+        """Contribution of each pair of different labels, and these labels of A and of B."""
+        (words_a, rows), (words_b, columns) = map(_numbered, self.labels)
+        sums = np.zeros((len(words_a), len(words_b)))
+        np.add.at(sums, np.ix_(rows, columns), self.matrix)
+        return sums, words_a, words_b
+
+    def _part_values(self) -> np.ndarray:
+        return self._sums[0].ravel()
+
+    def _part_labels(self, i: int) -> tuple[str, str]:
+        _, words_a, words_b = self._sums
+        row, column = divmod(i, len(words_b))
+        return words_a[row], words_b[column]
 
     def to_frame(self) -> Any:
         """The matrix as a table.
@@ -111,11 +99,8 @@ class PairExplanation:
         frame : pandas.DataFrame
             One row per vector of A, one column per vector of B.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("PairExplanation.to_frame needs pandas: pip install pandas.") from error
-        return pd.DataFrame(self.matrix, index=self.labels[0], columns=self.labels[1])
+        pandas = import_extra("pandas", "PairExplanation.to_frame")
+        return pandas.DataFrame(self.matrix, index=self.labels[0], columns=self.labels[1])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the matrix as a heat map: blue pairs increase the cosine, orange pairs reduce it.
@@ -129,43 +114,22 @@ class PairExplanation:
         -------
         ax : matplotlib.axes.Axes
         """
-        try:
-            import matplotlib.pyplot as plt
-            from matplotlib.colors import LinearSegmentedColormap
-        except ImportError as error:
-            message = 'PairExplanation.plot needs matplotlib: pip install "sklearn-mcsg[plot]".'
-            raise ImportError(message) from error
         rows, columns = self.matrix.shape
-        if ax is None:
-            size = 1.6 + 0.42 * columns, 1.4 + 0.32 * rows
-            ax = plt.subplots(figsize=size, layout="constrained")[1]
-        colours: Any = [np.divide(AGAINST, 255), (1, 1, 1), np.divide(FOR, 255)]
-        colour_map = LinearSegmentedColormap.from_list("evidence", colours)
-        largest = np.abs(self.matrix).max(initial=0) or 1
+        ax = new_axes("PairExplanation.plot", 1.6 + 0.42 * columns, 1.4 + 0.32 * rows) if ax is None else ax
+        colors = import_extra("matplotlib.colors", "PairExplanation.plot")
+        colour_map = colors.LinearSegmentedColormap.from_list("evidence", [colour(-1), (1, 1, 1), colour(1)])
+        largest = largest_of(self.matrix)
         image = ax.imshow(self.matrix, cmap=colour_map, vmin=-largest, vmax=largest, aspect="auto")
         ax.set_xticks(range(columns), self.labels[1], rotation=45, ha="right", parse_math=False)
         ax.set_yticks(range(rows), self.labels[0], parse_math=False)
         ax.tick_params(length=0)
-        ax.set_title(f"cosine {self.similarity:.3f}", fontsize="medium", loc="left")
+        ax.set_title(self._value().lower(), fontsize="medium", loc="left")
         ax.figure.colorbar(image, ax=ax, label="part of the cosine")
         return ax
 
-    def to_html(self) -> str:
-        """Render both groups as lines of words and, below, all pairs of words as a heat map.
-
-        The colour of a word in a line shows the sum of its pairs. Numbers are shown when the pointer rests on a word.
-
-        Returns
-        -------
-        html : str
-            A fragment without scripts or references, readable on light and dark pages.
-        """
-        largest = max(np.abs(values).max(initial=0) for values in self.vectors) or 1
-        lines = [f"<p>Cosine {self.similarity:.3f}: {', '.join(map(_in_html, self.strongest()))}</p>"]
-        for name, labels, values in zip("AB", self.labels, self.vectors, strict=True):
-            words = " ".join(map(partial(coloured_word, digits=3), labels, values, values / largest))
-            lines.append(f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{words}</p>")
-        largest = np.abs(self.matrix).max(initial=0) or 1
+    def _html_parts(self) -> list[str]:
+        strongest = (f"{escape(str(a))} ~ {escape(str(b))} {value:+.3f}" for a, b, value in self.strongest())
+        largest = largest_of(self.matrix)
         head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in self.labels[1])
         rows = [f"<tr><th style='{_CELL}'></th>{head}</tr>"]
         for label, values in zip(self.labels[0], self.matrix, strict=True):
@@ -173,20 +137,14 @@ class PairExplanation:
             rows.append(f"<tr><th style='{_CELL}; text-align: right'>{escape(label)}</th>{cells}</tr>")
         table = f"<table style='border-collapse: collapse; color: inherit'>{''.join(rows)}</table>"
         foot = "<p><small>Blue pairs of words increase the cosine, orange pairs reduce it.</small></p>"
-        return "\n".join(["<div>", *lines, f"<div style='overflow-x: auto'>{table}</div>", foot, "</div>"])
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        lines = [f"Cosine {self.similarity:.3f} of {len(self.labels[0])} and {len(self.labels[1])} vectors"]
-        lines += [f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest()]
-        return "\n".join(lines)
+        return [f"{self._value()}: {', '.join(strongest)}", f"<div style='overflow-x: auto'>{table}</div>", foot]
 
 
-def _in_html(pair: tuple[str, str, float]) -> str:
-    a, b, value = pair
-    return f"{escape(a)} ~ {escape(b)} {value:+.3f}"
+def _numbered(labels: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The different labels in order of appearance, and the number of each label among them."""
+    numbers: dict[str, int] = {}
+    numbered = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return list(numbers), numbered
 
 
 def _cell(value: float, tone: float) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import DEVICE, count_within
-from sklearn_mcsg.groups._groups import offsets_of
+from sklearn_mcsg.groups._groups import Groups, offsets_of
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
-from sklearn_mcsg.groups.arrays import ArrayKind, is_array
+from sklearn_mcsg.groups.arrays import ArrayKind, is_array, to_numpy
 from sklearn_mcsg.groups.checks import warn_of_zeros
 
 
@@ -90,7 +90,7 @@ class ArrayGroups:
 
     @property
     def output_dtype(self) -> np.dtype:
-        """Precision of results, as NumPy names it."""
+        """The precision of results, as NumPy names it."""
         return self.kind.dtype
 
     @property
@@ -105,8 +105,8 @@ class ArrayGroups:
         for rows, stack in self._stacks():
             vectors = xp.astype(stack, self.kind.working, copy=False)
             centre = xp.mean(vectors, axis=1)
-            mean[rows] = self.kind.to_numpy(centre)
-            squares[rows] = self.kind.to_numpy(xp.sum((vectors - centre[:, None, :]) ** 2, axis=1))
+            mean[rows] = to_numpy(centre)
+            squares[rows] = to_numpy(xp.sum((vectors - centre[:, None, :]) ** 2, axis=1))
         wrong = np.flatnonzero(~np.isfinite(mean).all(axis=1))
         if len(wrong):
             self._check_values(int(wrong[0]))
@@ -137,9 +137,17 @@ class ArrayGroups:
         offsets = offsets_of(self.sizes)
         found = [np.empty(0, dtype=int)]
         for rows, stack in self._stacks():
-            group, vector = np.nonzero(self.kind.to_numpy(self.kind.xp.all(stack == 0, axis=2)))
+            group, vector = np.nonzero(to_numpy(self.kind.xp.all(stack == 0, axis=2)))
             found.append(offsets[rows[group]] + vector)
         warn_of_zeros(np.sort(np.concatenate(found)), offsets, stacklevel=7)
+
+
+def check_same_place(left: Groups | ArrayGroups, right: Groups | ArrayGroups) -> None:
+    """Raise unless two collections are of the same library and on the same device."""
+    places = [(side.kind.xp, side.kind.device) if isinstance(side, ArrayGroups) else None for side in (left, right)]
+    if places[0] != places[1]:
+        names = [str(side.kind) if isinstance(side, ArrayGroups) else "NumPy arrays" for side in (left, right)]
+        raise TypeError(f"X holds {names[0]}, but Y holds {names[1]}: pass both in one form.")
 
 
 def _shapes(arrays: list[Any], kind: ArrayKind) -> tuple[np.ndarray, int]:
@@ -163,20 +171,3 @@ def _checked_shape(array: Any, name: str, kind: ArrayKind, n_axes: tuple[int, ..
     if not kind.xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}.")
     return array.shape
-
-
-def project_on_device(
-    coordinates: np.ndarray, kind: ArrayKind, mean: np.ndarray, projection: np.ndarray, rounding: float | None
-) -> Any:
-    """Components of coordinates, computed where the arrays of a kind are.
-
-    If `rounding` is given, they are scaled to unit length; those without entries above it become zero.
-    """
-    xp = kind.xp
-    rows = kind.asarray(coordinates - mean) @ kind.asarray(projection)
-    if rounding is not None:
-        largest = xp.max(xp.abs(rows), axis=1, keepdims=True)
-        rows = rows / xp.where(largest > rounding, largest, float("inf"))
-        length = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
-        rows = rows / xp.where(length > 0, length, 1.0)
-    return kind.result(rows)

@@ -33,6 +33,11 @@ def namespace_of(array: Any) -> Any:
     return np if isinstance(array, np.ndarray | np.generic) else get_namespace(array)[0]
 
 
+def to_numpy(array: Any) -> np.ndarray:
+    """An array of any library as an array of NumPy."""
+    return array if isinstance(array, np.ndarray) else convert_to_numpy(array, namespace_of(array))
+
+
 def raise_not_taken(name: str) -> NoReturn:
     """Raise the error for arrays where only NumPy's are taken."""
     raise TypeError(
@@ -82,10 +87,6 @@ class ArrayKind:
         host = _SINGLE if self.working == self.xp.float32 else _DOUBLE
         return self.xp.asarray(np.ascontiguousarray(values, host), device=self.device)
 
-    def to_numpy(self, array: Any) -> np.ndarray:
-        """An array of the device as an array of NumPy."""
-        return convert_to_numpy(array, self.xp)
-
     def result(self, array: Any) -> Any:
         """Numbers in the precision of results; raise if they overflow."""
         with np.errstate(over="ignore"):
@@ -98,28 +99,3 @@ class ArrayKind:
 
     def __str__(self) -> str:
         return f"{self.xp.__name__.rpartition('.')[2]} arrays on {self.device}"
-
-
-def kind_of(X: Any) -> ArrayKind:
-    """Kind of an array, or of a list of arrays, for which `are_dispatched` is true."""
-    return ArrayKind.of(list(X) if isinstance(X, list | tuple) else [X])
-
-
-def check_same_place(left: np.dtype | ArrayKind, right: np.dtype | ArrayKind) -> None:
-    """Raise unless two collections are of the same library and on the same device."""
-    places = [(kind.xp, kind.device) if isinstance(kind, ArrayKind) else None for kind in (left, right)]
-    if places[0] != places[1]:
-        names = [str(kind) if isinstance(kind, ArrayKind) else "NumPy arrays" for kind in (left, right)]
-        raise TypeError(f"X holds {names[0]}, but Y holds {names[1]}: pass both in one form.")
-
-
-def host_dtype(kind: np.dtype | ArrayKind) -> np.dtype:
-    """The precision of results, as NumPy names it."""
-    return kind.dtype if isinstance(kind, ArrayKind) else kind
-
-
-def result_kind(kind: Any, dtype: np.dtype | ArrayKind) -> Any:
-    """The kind of results of two collections; library and device are those of the first."""
-    if isinstance(kind, ArrayKind):
-        return kind.promoted(host_dtype(dtype))
-    return np.result_type(kind, dtype)

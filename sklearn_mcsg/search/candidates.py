@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.engine.coordinates import Axes, Moments, batches, merged_moments
 from sklearn_mcsg.engine.cosine import unit_length
@@ -32,20 +32,6 @@ _LEVELS = 16  # of each component in a code: four bits
 _TRAINING = 2**16  # points that the levels are learnt from
 _LEAST_TRAINING = 1024  # with fewer, faiss warns
 _QUERIES = 256  # at a time: a fraction of a second
-NEEDS_FAISS = (
-    "Approximate search needs faiss, in a version that works with the installed NumPy: pip install "
-    '"sklearn-mcsg[large]", or choose algorithm="exact".'
-)
-
-
-@cache
-def is_available() -> bool:
-    """Whether the library that scans codes is installed, in a version that works with this NumPy."""
-    try:
-        import faiss  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 @register
@@ -168,11 +154,7 @@ def _learn_levels(points: np.ndarray) -> np.ndarray:
 
 
 def _faiss() -> Any:
-    try:
-        import faiss
-    except ImportError as error:
-        raise ImportError(NEEDS_FAISS) from error
-    return faiss
+    return import_extra("faiss", "Approximate search", otherwise='choose algorithm="exact"')
 
 
 @contextmanager

@@ -9,20 +9,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import gen_batches
+from sklearn.utils import check_random_state, gen_batches
 
 from sklearn_mcsg._checks import check_number, check_share
-from sklearn_mcsg._memory import count_within
+from sklearn_mcsg._memory import ROWS, count_within
+from sklearn_mcsg.engine.chance import FEW_GROUPS
+from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.similarity.calibration import FEW_GROUPS
-from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.similarity import ModelComparisonSimilarity, fitted_comparer
+from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 
 __all__ = ["find_duplicates"]
 
-_BLOCK_BYTES = 2**26  # of a block of distances
+_N_PAIRS = 20_000  # random pairs that a level is calibrated with
 _PAIR_BYTES = 256  # that a pair of near groups takes until the sets are known
 
 
@@ -31,7 +32,8 @@ def find_duplicates(
     *,
     threshold: float | None = None,
     level: float | None = None,
-    similarity: ComparesGroups | BaseEstimator | None = None,
+    similarity: BaseEstimator | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[np.ndarray]:
@@ -53,6 +55,8 @@ def find_duplicates(
         groups there are n (n - 1) / 2 pairs: a level of 1e-5 gives one false pair among 450 groups.
     similarity : estimator, default=None
         As in `GroupNeighbors`.
+    random_state : int, RandomState instance or None, default=0
+        Determines the random pairs that a `level` is calibrated with.
     n_jobs : int, default=None
         Number of jobs.
     verbose : int, default=0
@@ -83,10 +87,10 @@ def find_duplicates(
     similarity = ModelComparisonSimilarity(output="distance") if similarity is None else similarity
     before, last = steps_of(similarity, n_jobs)
     groups = validate_groups(X if before is None else before.fit_transform(X), allow_empty=True)
-    last.fit(groups)
-    limits = duplicate_limits(last, threshold, level)
+    comparer = fitted_comparer(last, groups)
+    limits = duplicate_limits(comparer, threshold, level, random_state)
     first = _first_equal(groups)
-    return linked_sets(first, near_pairs(last, limits, np.unique(first), verbose))
+    return linked_sets(first, near_pairs(comparer, limits, np.unique(first), verbose))
 
 
 def check_limit(threshold: float | None, level: float | None) -> None:
@@ -99,22 +103,29 @@ def check_limit(threshold: float | None, level: float | None) -> None:
 
 def steps_of(similarity: Any, n_jobs: int | None) -> tuple[Any, Any]:
     """The steps before a similarity, or None, and the similarity itself, unfitted and with a number of jobs."""
-    before, last = split_pipeline(clone(with_similarity(similarity)))
+    before, last = split_pipeline(clone(similarity))
     check_compares_groups(last)
     if n_jobs is not None and hasattr(last, "n_jobs"):
         last.n_jobs = n_jobs
     return before, last
 
 
-def duplicate_limits(similarity: Any, threshold: float | None, level: float | None) -> Callable[[slice], Any]:
+def duplicate_limits(
+    comparer: Comparer,
+    threshold: float | None,
+    level: float | None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Callable[[slice], Any]:
     """A function that returns the largest distances between duplicates for a slice of rows of the distance matrix.
 
     Parameters
     ----------
-    similarity : estimator
-        A fitted similarity.
+    comparer : Comparer
+        The groups, and how they are compared.
     threshold, level : float or None
         As in `find_duplicates`; one of them is None.
+    random_state : int, RandomState instance or None, default=0
+        Determines the random pairs.
 
     Returns
     -------
@@ -122,27 +133,25 @@ def duplicate_limits(similarity: Any, threshold: float | None, level: float | No
     """
     if level is None:
         return lambda rows: threshold
-    if not hasattr(similarity, "calibrate"):
-        raise TypeError(f"{type(similarity).__name__} cannot be calibrated: give find_duplicates a threshold.")
-    if similarity.higher_is_nearer:
+    if comparer.output.higher_is_nearer:
         raise ValueError("level needs a distance: choose another output of the similarity, such as 'distance'.")
-    if similarity.n_groups_ < FEW_GROUPS:
+    if len(comparer) < FEW_GROUPS:
         raise ValueError(
             f"level={level} needs at least {FEW_GROUPS} groups, or different texts, to learn the distances of random "
-            f"pairs from, got {similarity.n_groups_}: give a threshold."
+            f"pairs from, got {len(comparer)}: give a threshold."
         )
-    return similarity.calibrate().duplicate_limits(level)
+    return comparer.calibrated(_N_PAIRS, check_random_state(random_state)).limits(level)
 
 
 def near_pairs(
-    similarity: Any, limits: Callable[[slice], Any], kept: np.ndarray, verbose: int = 0
+    comparer: Comparer, limits: Callable[[slice], Any], kept: np.ndarray, verbose: int = 0
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Pairs of fitted groups whose distance is within a limit, block by block.
+    """Pairs of groups whose distance is within a limit, block by block.
 
     Parameters
     ----------
-    similarity : estimator
-        A fitted similarity.
+    comparer : Comparer
+        The groups, and how they are compared.
     limits : callable
         As `duplicate_limits` returns it.
     kept : ndarray of int
@@ -156,13 +165,13 @@ def near_pairs(
         Indices of the groups, the smaller one first.
     distances : ndarray of shape (n_pairs,)
     """
-    n, sign = len(kept), -1 if similarity.higher_is_nearer else 1
-    everything = n == similarity.n_groups_
+    n = len(kept)
+    everything = n == len(comparer)
     with progress(verbose, n * (n - 1) // 2) as advance:
-        for batch in gen_batches(n, count_within(8 * n, _BLOCK_BYTES)):
+        for batch in gen_batches(n, count_within(8 * n, ROWS)):
             start, stop = batch.start, batch.stop
             rows, columns = (batch, slice(start, n)) if everything else (kept[batch], kept[start:])
-            distances = sign * similarity.compare_fitted(rows, columns)
+            distances = comparer.output.as_distance(comparer.compare_among(rows, columns))
             limit = limits(rows)
             limit = limit[:, columns] if np.ndim(limit) else limit
             i, j = np.nonzero(np.triu(distances <= limit, 1))

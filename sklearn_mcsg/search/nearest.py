@@ -4,42 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import gen_batches, gen_even_slices
 
-from sklearn_mcsg._memory import count_within
-from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg._extras import has_extra, import_extra
+from sklearn_mcsg._memory import CANDIDATES, ROWS, count_within
+from sklearn_mcsg.engine.comparer import Comparer, Shard
+from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.search import candidates
 from sklearn_mcsg.search.candidates import CandidateIndex
-from sklearn_mcsg.similarity._fitted import Shard
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 
 _EXACT_UP_TO = 100_000  # groups for which `auto` compares each query with all
-_CHUNK_BYTES = 2**26  # size of a block of the distance matrix
-_BATCH_BYTES = 2**25  # of the statistics of candidates at a time
 _MOST_QUERIES = 256  # at a time, so that a search can be interrupted
 
+Nearest = tuple[np.ndarray, np.ndarray]  # distances and indices, one row per query
 
-def learn_candidates(similarity: Any, algorithm: str, verbose: int) -> CandidateIndex | None:
-    """Compressed points of the groups of a fitted similarity, if searches are to be approximate."""
-    few = similarity.n_groups_ <= _EXACT_UP_TO
-    if algorithm == "exact" or (algorithm == "auto" and (few or not candidates.is_available())):
+
+def check_algorithm(algorithm: str) -> None:
+    """Raise if a search is to be approximate and faiss is not installed."""
+    if algorithm == "approximate":
+        import_extra("faiss", "Approximate search", otherwise='choose algorithm="exact"')
+
+
+def learn_candidates(comparer: Comparer, algorithm: str, verbose: int) -> CandidateIndex | None:
+    """Compressed points of the groups of a comparer, if searches are to be approximate."""
+    few = len(comparer) <= _EXACT_UP_TO
+    if algorithm == "exact" or (algorithm == "auto" and (few or not has_extra("faiss"))):
         return None
-    space = similarity.point_space() if hasattr(similarity, "point_space") else None
+    space = comparer.point_space()
     if space is not None:
-        return CandidateIndex.learnt_from(space, similarity.summaries(), verbose)
+        return CandidateIndex.learnt_from(space, comparer.summaries, verbose)
     if algorithm == "auto":
         return None
-    output = getattr(similarity, "output", None)
-    sized = isinstance(similarity, ModelComparisonSimilarity) and not OUTPUTS[str(output)].can_be_embedded
-    why = f"its output {output!r} depends on the sizes of groups" if sized else "it has no points"
+    comparison, output = comparer.comparison, comparer.output
+    sized = isinstance(comparison, ModelComparison) and not output.can_be_embedded
+    why = f"its output {output.name!r} depends on the sizes of groups" if sized else "it has no points"
     raise ValueError(
-        f"algorithm='approximate' cannot find candidates for {type(similarity).__name__}, because {why}: choose "
+        f"algorithm='approximate' cannot find candidates for this similarity, because {why}: choose "
         f"output='centered' or 'divergence' of a ModelComparisonSimilarity whose likelihood has coordinates, or a "
         f"GroupEmbedding, or algorithm='exact'."
     )
@@ -47,141 +51,145 @@ def learn_candidates(similarity: Any, algorithm: str, verbose: int) -> Candidate
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A fitted similarity, ready to be searched.
+    """A comparer, ready to be searched.
 
-    Queries are validated groups, or an array with the indices of fitted groups, which are not their own neighbours.
+    Queries are validated groups, or an array with the indices of kept groups, which are not their own neighbours.
 
     Attributes
     ----------
-    similarity : estimator
-        The fitted similarity.
+    comparer : Comparer
+        The groups, and how they are compared.
     index : CandidateIndex or None
         The points to find candidates among; None for an exact search.
     n_candidates : int or None
         Number of candidates per query; None means ten per neighbour, and at least 100.
+    n_jobs : int or None
+        Number of jobs.
+    verbose : int
+        Whether to show a progress bar.
     """
 
-    similarity: Any
+    comparer: Comparer
     index: CandidateIndex | None
     n_candidates: int | None
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    @property
-    def sign(self) -> int:
-        """Factor that turns the output into a distance."""
-        return -1 if self.similarity.higher_is_nearer else 1
+    def __len__(self) -> int:
+        return len(self.comparer)
 
-    def nearest(self, queries: Groups | np.ndarray, k: int, *, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Indices and distances of the k nearest groups of each query, sorted by distance and then by index."""
+    def nearest(self, queries: Groups | np.ndarray, k: int, *, exact: bool = False) -> Nearest:
+        """The k nearest groups of each query, sorted by distance and then by index."""
         n_candidates = max(k, self.n_candidates or max(100, 10 * k))
-        exact = exact or self.index is None or n_candidates >= self.similarity.n_groups_ - 1
+        exact = exact or self.index is None or n_candidates >= len(self) - 1
         if exact and self._sends_shards:
             return self._in_shards(queries, k)
         if exact or self.index is None:
-            rows = self.distance_blocks(queries, np.inf)
-            found: Iterator[tuple[np.ndarray, np.ndarray]] = (smallest(distances, k) for distances, _ in rows)
-        else:
-            found = self._among_candidates(self.index, queries, k, n_candidates)
-        indices, distances = zip(*found, strict=True)
-        return np.concatenate(indices), np.concatenate(distances)
+            return _stacked(smallest(rows, k) for rows, _ in self.distance_blocks(queries, np.inf))
+        return _stacked(self._among_candidates(self.index, queries, k, n_candidates))
 
-    def nearest_with_self(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Indices and distances of the k nearest groups of each fitted group, the group itself first."""
-        every = np.arange(self.similarity.n_groups_)
+    def nearest_with_self(self, k: int) -> Nearest:
+        """The k nearest groups of each kept group, the group itself first."""
+        every = np.arange(len(self))
         if k == 1 or (self.index is None and not self._sends_shards):
-            found = []
-            for distances, own in self.distance_blocks(every, -np.inf):
-                indices, values = smallest(distances, k)
-                values[:, 0] = own
-                found.append((indices, values))
-            indices, values = zip(*found, strict=True)
-            return np.concatenate(indices), np.concatenate(values)
-        indices, values = self.nearest(every, k - 1)
-        own = self.sign * self.similarity.compare_fitted_with_candidates(every, every[:, None])
-        return np.hstack([every[:, None], indices]), np.hstack([own, values])
+            return _stacked(self._rows_with_self(every, k))
+        distances, indices = self.nearest(every, k - 1)
+        own = self.comparer.output.as_distance(self.comparer.compare_among_candidates(every, every[:, None]))
+        return np.hstack([own, distances]), np.hstack([every[:, None], indices])
 
-    def distance_blocks(
-        self, queries: Groups | np.ndarray, self_distance: float
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows of distances to all groups, and the distances of fitted groups to themselves that were replaced."""
-        n = self.similarity.n_groups_
-        for batch in gen_batches(len(queries), count_within(8 * n, _CHUNK_BYTES)):
+    def _rows_with_self(self, every: np.ndarray, k: int) -> Iterator[Nearest]:
+        for rows, own in self.distance_blocks(every, -np.inf):
+            distances, indices = smallest(rows, k)
+            distances[:, 0] = own
+            yield distances, indices
+
+    def distance_blocks(self, queries: Groups | np.ndarray, self_distance: float) -> Iterator[Nearest]:
+        """Rows of distances to all groups, and the distances of kept groups to themselves that were replaced."""
+        comparer, as_distance = self.comparer, self.comparer.output.as_distance
+        for batch in gen_batches(len(queries), count_within(8 * len(self), ROWS)):
             if isinstance(queries, Groups):
-                yield self.sign * self.similarity.compare_with_fitted(queries[batch]), np.empty(0)
+                yield as_distance(comparer.compare_with(queries[batch])), np.empty(0)
                 continue
-            distances = self.sign * self.similarity.compare_fitted(queries[batch])
-            own = np.arange(len(distances)), queries[batch]
-            apart = distances[own]
-            distances[own] = self_distance
-            yield distances, apart
+            rows = as_distance(comparer.compare_among(queries[batch]))
+            own = np.arange(len(rows)), queries[batch]
+            apart = rows[own]
+            rows[own] = self_distance
+            yield rows, apart
 
     @property
     def _sends_shards(self) -> bool:
         """Whether workers are other processes, which the groups must be sent to."""
-        n_jobs = getattr(self.similarity, "n_jobs", None)
-        return hasattr(self.similarity, "shards") and not shares_memory(2, n_jobs)
+        return not shares_memory(2, self.n_jobs)
 
-    def _in_shards(self, queries: Groups | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _in_shards(self, queries: Groups | np.ndarray, k: int) -> Nearest:
         """The nearest groups, found by workers that each receive one part of the groups and return its nearest ones."""
-        n, n_jobs = self.similarity.n_groups_, getattr(self.similarity, "n_jobs", None)
-        slices = list(gen_even_slices(n, min(n, effective_n_jobs(n_jobs))))
+        n = len(self)
+        slices = list(gen_even_slices(n, min(n, effective_n_jobs(self.n_jobs))))
         own = None if isinstance(queries, Groups) else queries
-        shards = zip(self.similarity.shards(queries, slices), slices, strict=True)
-        tasks = ((shard, len(queries), part, own, k, self.sign) for shard, part in shards)
-        parts = sorted(run(_nearest_in_shard, tasks, len(slices), n_jobs), key=lambda found: found[0])
-        return nearest_of([(indices, distances) for _, indices, distances in parts], k)
+        sign = -1 if self.comparer.output.higher_is_nearer else 1
+        shards = zip(self.comparer.shards(queries, slices), slices, strict=True)
+        tasks = ((shard, len(queries), part, own, k, sign) for shard, part in shards)
+        parts = sorted(run(_nearest_in_shard, tasks, len(slices), self.n_jobs), key=lambda found: found[0])
+        return nearest_of([nearest for _, nearest in parts], k)
 
     def _among_candidates(
         self, index: CandidateIndex, queries: Groups | np.ndarray, k: int, n_candidates: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    ) -> Iterator[Nearest]:
         """The k nearest groups of each query among its candidates, a batch of queries at a time."""
-        n_jobs = getattr(self.similarity, "n_jobs", None)
-        step = min(_MOST_QUERIES, count_within(16 * n_candidates * len(index.axes.mean), _BATCH_BYTES))
-        with progress(getattr(self.similarity, "verbose", 0), len(queries), "searching", " queries") as advance:
+        comparer = self.comparer
+        step = min(_MOST_QUERIES, count_within(16 * n_candidates * len(index.axes.mean), CANDIDATES))
+        with progress(self.verbose, len(queries), "searching", " queries") as advance:
             for batch in gen_batches(len(queries), step):
                 if isinstance(queries, Groups):
-                    points = index.points(self.similarity.summaries(queries[batch]))
-                    found = np.sort(index.search(points, n_candidates, n_jobs), axis=1)
-                    values = self.similarity.compare_with_candidates(queries[batch], found)
+                    points = index.points(comparer.comparison.summarize(queries[batch]))
+                    found = np.sort(index.search(points, n_candidates, self.n_jobs), axis=1)
+                    values = comparer.compare_with_candidates(queries[batch], found)
                 else:
                     rows = queries[batch]
-                    found = _without(index.search(index.decoded(rows), n_candidates + 1, n_jobs), rows)
-                    values = self.similarity.compare_fitted_with_candidates(rows, found)
-                columns, distances = smallest(self.sign * values, k)
+                    found = _without(index.search(index.decoded(rows), n_candidates + 1, self.n_jobs), rows)
+                    values = comparer.compare_among_candidates(rows, found)
+                distances, columns = smallest(comparer.output.as_distance(values), k)
                 advance(len(values))
-                yield np.take_along_axis(found, columns, axis=1), distances
+                yield distances, np.take_along_axis(found, columns, axis=1)
+
+
+def _stacked(found: Iterator[Nearest]) -> Nearest:
+    distances, indices = zip(*found, strict=True)
+    return np.concatenate(distances), np.concatenate(indices)
 
 
 def _nearest_in_shard(
     shard: Shard, n_queries: int, part: slice, own: np.ndarray | None, k: int, sign: int
-) -> tuple[int, np.ndarray, np.ndarray]:
-    """The first index of a shard, and indices and distances of its k groups nearest to each query."""
-    start, n, found = part.start, part.stop - part.start, []
-    for rows in gen_batches(n_queries, count_within(8 * n, _CHUNK_BYTES)):
+) -> tuple[int, Nearest]:
+    """The first index of a shard, and its k groups nearest to each query."""
+    start, n = part.start, part.stop - part.start
+    found = []
+    for rows in gen_batches(n_queries, count_within(8 * n, ROWS)):
         distances = sign * shard.compare(rows)
         if own is not None:
             mine = (own[rows] >= start) & (own[rows] < start + n)
             distances[mine, own[rows][mine] - start] = np.inf
         found.append(smallest(distances, min(k, n)))
-    indices, values = zip(*found, strict=True)
-    return start, start + np.concatenate(indices), np.concatenate(values)
+    values, indices = _stacked(iter(found))
+    return start, (values, start + indices)
 
 
-def nearest_of(parts: list[tuple[np.ndarray, np.ndarray]], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and distances of the k nearest groups, from those of consecutive parts of a corpus."""
-    indices, distances = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
-    columns, values = smallest(distances, min(k, distances.shape[1]))
-    return np.take_along_axis(indices, columns, axis=1), values
+def nearest_of(parts: list[Nearest], k: int) -> Nearest:
+    """The k nearest groups, from those of consecutive parts of a corpus."""
+    distances, indices = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
+    values, columns = smallest(distances, min(k, distances.shape[1]))
+    return values, np.take_along_axis(indices, columns, axis=1)
 
 
 def _without(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Candidates of fitted groups without the group itself or, if it is not among them, without the last one."""
+    """Candidates of kept groups without the group itself or, if it is not among them, without the last one."""
     kept = found != rows[:, None]
     kept[kept.all(axis=1), -1] = False
     return np.sort(found[kept].reshape(len(found), -1), axis=1)
 
 
 def smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and values of each row's k smallest entries, sorted by value and then by column."""
+    """Values and columns of each row's k smallest entries, sorted by value and then by column."""
     columns = np.argpartition(matrix, k - 1, axis=1)[:, :k]
     largest = np.take_along_axis(matrix, columns, axis=1).max(axis=1)
     tied = np.flatnonzero((matrix <= largest[:, None]).sum(axis=1) > k)
@@ -191,12 +199,4 @@ def smallest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     columns.sort(axis=1)
     values = np.take_along_axis(matrix, columns, axis=1)
     order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
-
-
-def objects(arrays: list[np.ndarray]) -> np.ndarray:
-    """An object array of arrays of different lengths."""
-    result = np.empty(len(arrays), dtype=object)
-    for i, array in enumerate(arrays):
-        result[i] = array
-    return result
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)

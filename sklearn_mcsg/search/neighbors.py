@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
-from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,18 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_number, check_positive_integer
+from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points
+from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.search import candidates
-from sklearn_mcsg.search.nearest import Search, learn_candidates, objects
-from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.search.candidates import CandidateIndex
+from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
+from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
+from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 from sklearn_mcsg.storage import MmapMode
-from sklearn_mcsg.storage import encoding as storage
 
 __all__ = ["GroupNeighbors"]
 
@@ -40,10 +42,10 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Parameters
     ----------
     similarity : estimator, default=None
-        A similarity of groups, or a pipeline that ends with one: `ModelComparisonSimilarity`, a baseline such as
-        `MeanVector`, your own subclass of `GroupSimilarity`, or anything with the methods of
-        `ComparesGroups`. ``None`` means ``ModelComparisonSimilarity(output="distance")``. Its
-        `output` is the distance; outputs that are higher for nearer groups are negated.
+        A similarity of groups (`ModelComparisonSimilarity`, a baseline such as `MeanVector`, a `GroupSimilarity` with
+        your own comparison), a `GroupEmbedding`, or a pipeline that ends with one of them. ``None`` means
+        ``ModelComparisonSimilarity(output="distance")``. Its `output` is the distance; outputs that are higher for
+        nearer groups are negated. An embedding is compared by one minus the cosine.
     n_neighbors : int, default=5
         Number of neighbours.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -63,8 +65,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Attributes
     ----------
     similarity_ : estimator
-        The similarity, fitted to the indexed groups.
-    n_samples_fit_ : int
+        The similarity or embedding, fitted to the indexed groups.
+    n_groups_ : int
         Number of indexed groups.
     candidates_ : CandidateIndex or None
         The compressed points, if searches are approximate. They keep the coordinates of the groups that they were first
@@ -94,7 +96,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __init__(
         self,
-        similarity: ComparesGroups | BaseEstimator | None = None,
+        similarity: BaseEstimator | None = None,
         *,
         n_neighbors: int = 5,
         algorithm: str = "auto",
@@ -132,14 +134,17 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : GroupNeighbors
         """
         self._validate_params()
-        similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else self.similarity
-        similarity = with_similarity(similarity)
-        check_compares_groups(split_pipeline(similarity)[1])
-        if self.algorithm == "approximate" and not candidates.is_available():
-            raise ImportError(candidates.NEEDS_FAISS)
-        fitted = clone(similarity).fit(X)
-        found = learn_candidates(split_pipeline(fitted)[1], self.algorithm, self.verbose)
-        self.similarity_, self.candidates_ = fitted, found
+        check_algorithm(self.algorithm)
+        similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else clone(self.similarity)
+        before, last = split_pipeline(similarity)
+        check_compares_groups(last)
+        if before is not None:
+            X = before.fit_transform(X)
+            similarity = Pipeline([*before.steps, (similarity.steps[-1][0], last)])
+        comparer = fitted_comparer(last, X)
+        candidates = learn_candidates(comparer, self.algorithm, self.verbose)
+        self.similarity_ = similarity
+        self._keep(comparer, candidates)
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -160,15 +165,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         if not hasattr(self, "similarity_"):
             return self.fit(X)
-        similarity = self.comparer()
-        groups = self._groups(X)
+        groups = self._last.__mcsg_groups__(self._transformed(X))
+        comparer = self._comparer.added(groups)
         if self.candidates_ is None:
-            similarity.partial_fit(groups)
-            self.candidates_ = learn_candidates(similarity, self.algorithm, self.verbose)
-            return self
-        grown = self.candidates_.with_codes(self.candidates_.encoded(similarity.summaries(similarity.validate(groups))))
-        similarity.partial_fit(groups)
-        self.candidates_ = grown
+            candidates = learn_candidates(comparer, self.algorithm, self.verbose)
+        else:
+            new = comparer.summaries[len(self._comparer) :]
+            candidates = self.candidates_.with_codes(self.candidates_.encoded(new))
+        self._keep(comparer, candidates)
         return self
 
     def remove(self, indices: ArrayLike) -> Self:
@@ -186,7 +190,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : GroupNeighbors
         """
         check_is_fitted(self, "similarity_")
-        n = self.n_samples_fit_
+        n = self.n_groups_
         indices = np.atleast_1d(np.asarray(indices))
         if not indices.size:
             return self
@@ -195,23 +199,24 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         kept = np.delete(np.arange(n), indices)
         if not len(kept):
             raise ValueError("At least one group must remain in the index: to start again, call fit.")
-        self.comparer().keep_fitted(kept)
-        self.candidates_ = None if self.candidates_ is None else self.candidates_[kept]
+        self._keep(self._comparer.only(kept), None if self.candidates_ is None else self.candidates_[kept])
         return self
 
     @property
-    def n_samples_fit_(self) -> int:
+    def n_groups_(self) -> int:
         """Number of indexed groups."""
-        return self.comparer().n_groups_
+        check_is_fitted(self, "similarity_")
+        return len(self._comparer)
 
     @property
     def n_features_in_(self) -> int:
         """Width of the vectors."""
-        return self.comparer().n_features_in_
+        check_is_fitted(self, "similarity_")
+        return self._last.n_features_in_
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_samples_fit_
+        return self.n_groups_
 
     def kneighbors(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -234,7 +239,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
-        indices, distances = self._search().nearest(self._queries(X), k)
+        distances, indices = self._search().nearest(self._queries(X), k)
         return (distances, indices) if return_distance else indices
 
     def recall(
@@ -277,7 +282,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         queries = self._queries(X)
         if X is None:
             queries = np.sort(check_random_state(random_state).permutation(queries)[:n_queries])
-        (found, _), (truth, _) = (self._search().nearest(queries, k, exact=exact) for exact in (False, True))
+        (_, found), (_, truth) = (self._search().nearest(queries, k, exact=exact) for exact in (False, True))
         return float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)]))
 
     def radius_neighbors(
@@ -306,14 +311,14 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_number(radius, "radius")
         indices: list[np.ndarray] = []
         values: list[np.ndarray] = []
-        for distances, _ in self.distance_blocks(X, self_distance=np.nan):
+        for distances, _ in self._search().distance_blocks(self._queries(X), self_distance=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
                     near = near[np.argsort(row[near], kind="stable")]
                 indices.append(near)
                 values.append(row[near])
-        return (objects(values), objects(indices)) if return_distance else objects(indices)
+        return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
 
     def kneighbors_graph(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -331,7 +336,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Returns
         -------
-        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
+        graph : csr_matrix of shape (n_queries, `n_groups_`)
             The entries of each row are sorted by distance.
         """
         if mode not in ("connectivity", "distance"):
@@ -349,7 +354,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Returns
         -------
-        graph : csr_matrix of shape (n_queries, `n_samples_fit_`)
+        graph : csr_matrix of shape (n_queries, `n_groups_`)
             With ``mode="distance"`` there is one neighbour more than `n_neighbors`, because a group is its own nearest.
         """
         check_is_fitted(self, "similarity_")
@@ -371,7 +376,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         self.fit(X)
         k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
-        indices, distances = self._search().nearest_with_self(k)
+        distances, indices = self._search().nearest_with_self(k)
         return self._graph(distances, indices, self.mode)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -402,76 +407,62 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return storage.load(path, cls, mmap_mode)
 
-    def stored_state(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters."""
-        return {"similarity_": self.similarity_, "candidates_": self.candidates_}
+    def __mcsg_state__(self) -> dict[str, Any]:
+        """What `fit` has learnt, for storage; an embedding keeps no groups, so its points are stored."""
+        points = self._comparer.summaries if isinstance(self._last, GroupEmbedding) else None
+        return {"similarity_": self.similarity_, "points": points, "candidates_": self.candidates_}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
-        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
-
-    def check_restored(self) -> None:
-        """Raise unless the index has everything that a query needs."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Keep what was stored."""
         self._validate_params()
-        check_compares_groups(self.comparer())
-        check_is_fitted(self.comparer(), "n_groups_")
-        if self.candidates_ is not None:
-            self.candidates_.check(self.n_samples_fit_)
+        last = split_pipeline(state["similarity_"])[1]
+        check_compares_groups(last)
+        if isinstance(last, GroupEmbedding):
+            comparer = comparer_of_points(last, state["points"])
+        else:
+            comparer = last.__mcsg_comparer__()
+        self.similarity_ = state["similarity_"]
+        self._keep(comparer, state["candidates_"])
 
-    def comparer(self) -> Any:
-        """The fitted similarity, without the pipeline steps before it.
-
-        Returns
-        -------
-        similarity : estimator
-        """
+    def __mcsg_check__(self) -> None:
+        """Raise unless the index has everything that a query needs."""
         check_is_fitted(self, "similarity_")
+        if self.candidates_ is not None:
+            self.candidates_.check(self.n_groups_)
+
+    @property
+    def _last(self) -> Any:
+        """The similarity or embedding, without the pipeline steps before it."""
         return split_pipeline(self.similarity_)[1]
 
-    def _search(self) -> Search:
-        """The search that the parameters describe; its similarity has the `n_jobs` and `verbose` of the index."""
-        similarity = copy(self.comparer())
-        for name in ("n_jobs", "verbose"):
-            if getattr(self, name) and hasattr(similarity, name):
-                setattr(similarity, name, getattr(self, name))
-        exact = self.candidates_ is None or self.algorithm == "exact"
-        exact = exact or (self.algorithm == "auto" and not candidates.is_available())
-        return Search(similarity, None if exact else self.candidates_, self.n_candidates)
+    def _keep(self, comparer: Comparer, candidates: CandidateIndex | None) -> None:
+        """Replace the indexed groups, once everything that can fail has succeeded."""
+        if isinstance(self._last, GroupSimilarity):
+            self._last.__mcsg_adopt__(comparer)
+        self._comparer, self.candidates_ = comparer, candidates
 
-    def _groups(self, X: GroupsLike) -> Any:
+    def _search(self) -> Search:
+        """The search that the parameters describe; jobs are those of the index or of its similarity."""
+        n_jobs, verbose = (getattr(self, name) or getattr(self._last, name, None) for name in ("n_jobs", "verbose"))
+        exact = self.candidates_ is None or self.algorithm == "exact"
+        exact = exact or (self.algorithm == "auto" and not has_extra("faiss"))
+        comparer = self._comparer.with_jobs(n_jobs, verbose or 0)
+        return Search(comparer, None if exact else self.candidates_, self.n_candidates, n_jobs, verbose or 0)
+
+    def _transformed(self, X: GroupsLike) -> Any:
         """X, transformed by the pipeline steps before the similarity."""
         before = split_pipeline(self.similarity_)[0]
         return X if before is None else before.transform(X)
 
-    def distance_blocks(
-        self, X: GroupsLike | None = None, *, self_distance: float = np.inf
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows of distances to all indexed groups, in blocks of bounded size.
-
-        Parameters
-        ----------
-        X : groups, or input of the pipeline, default=None
-            Queries; ``None`` means the indexed groups.
-        self_distance : float, default=inf
-            Value that replaces an indexed group's distance to itself.
-
-        Yields
-        ------
-        distances : ndarray of shape (n_rows, `n_samples_fit_`)
-            Distances of some queries.
-        own : ndarray of shape (n_rows,)
-            The replaced distances of indexed groups to themselves; empty if `X` is given.
-        """
-        return self._search().distance_blocks(self._queries(X), self_distance)
-
     def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
-        """Queries as validated groups, or the indices of all fitted groups."""
+        """Queries as validated groups, or the indices of all indexed groups."""
+        check_is_fitted(self, "similarity_")
         if X is None:
-            return np.arange(self.n_samples_fit_)
-        groups = self.comparer().validate(self._groups(X))
+            return np.arange(self.n_groups_)
+        groups = self._last.__mcsg_groups__(self._transformed(X))
         if not groups.sizes.all():
             first = int(np.argmin(groups.sizes))
-            warnings.warn(f"Query {first} is empty: what is nearest to it means nothing.", stacklevel=3)
+            warnings.warn(f"Query {first} is empty: its nearest groups say nothing about it.", stacklevel=3)
         return groups
 
     def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
@@ -481,14 +472,27 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
         pointers = np.arange(0, indices.size + 1, indices.shape[1])
-        return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_samples_fit_))
+        return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_groups_))
 
     def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
         check_is_fitted(self, "similarity_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_positive_integer(k, "n_neighbors")
-        available = self.n_samples_fit_ - leave_out_self
+        available = self.n_groups_ - leave_out_self
         if k > available:
             others = " besides the query itself" if leave_out_self else ""
             raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
         return int(k)
+
+
+def search_of(index: GroupNeighbors) -> Search:
+    """The search behind an index, for uses that need whole rows of distances."""
+    return index._search()
+
+
+def _objects(arrays: list[np.ndarray]) -> np.ndarray:
+    """An object array of arrays of different lengths."""
+    result = np.empty(len(arrays), dtype=object)
+    for i, array in enumerate(arrays):
+        result[i] = array
+    return result

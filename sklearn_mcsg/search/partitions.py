@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
+from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.search import candidates
-from sklearn_mcsg.search.nearest import Search, learn_candidates, nearest_of
+from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm, learn_candidates, nearest_of
 
 __all__ = ["PartitionedNeighbors"]
 
@@ -120,10 +121,9 @@ class PartitionedNeighbors(BaseEstimator):
         parts = list(X)
         if not parts:
             raise ValueError("There are no parts to index: X must hold at least one, such as the name of a file.")
-        if self.algorithm == "approximate" and not candidates.is_available():
-            raise ImportError(candidates.NEEDS_FAISS)
+        check_algorithm(self.algorithm)
         similarity = GroupEmbedding() if self.similarity is None else self.similarity
-        if not hasattr(similarity, "as_similarity") and not hasattr(similarity, "with_groups"):
+        if not isinstance(similarity, ComparesGroups):
             raise TypeError(
                 f"similarity must be a GroupEmbedding or a GroupSimilarity, got {type(similarity).__name__}: steps "
                 f"before it, such as a vectorizer, belong in load."
@@ -131,11 +131,11 @@ class PartitionedNeighbors(BaseEstimator):
         cluster = _Cluster(self.client)
         load = cluster.send(_itself if self.load is None else self.load)
         if isinstance(similarity, GroupEmbedding) and not hasattr(similarity, "components_"):
-            similarity = clone(similarity).fit_parts(
-                lambda function, merge: cluster.merged(
-                    [cluster.submit(_apply, function, load, part) for part in parts], merge
-                )
-            )
+
+            def reduce_parts(function: Callable, merge: Callable) -> Any:
+                return cluster.merged([cluster.submit(_apply, function, load, part) for part in parts], merge)
+
+            similarity = fit_to_parts(clone(similarity), reduce_parts)
         check_is_fitted(
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
@@ -147,7 +147,7 @@ class PartitionedNeighbors(BaseEstimator):
         return self
 
     @property
-    def n_samples_fit_(self) -> int:
+    def n_groups_(self) -> int:
         """Number of indexed groups."""
         return int(self.sizes_.sum())
 
@@ -174,15 +174,15 @@ class PartitionedNeighbors(BaseEstimator):
         check_is_fitted(self, "sizes_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_positive_integer(k, "n_neighbors")
-        if k > self.n_samples_fit_:
-            raise ValueError(f"n_neighbors={k} is more than the {self.n_samples_fit_} indexed groups: choose fewer.")
-        queries = self._cluster.send(self.similarity_.validate(X))
+        if k > self.n_groups_:
+            raise ValueError(f"n_neighbors={k} is more than the {self.n_groups_} indexed groups: choose fewer.")
+        queries = self._cluster.send(self.similarity_.__mcsg_groups__(X))
         starts = np.cumsum(self.sizes_) - self.sizes_
         found = [
             self._cluster.submit(_nearest, index, queries, int(start), k)
             for index, start in zip(self._indexes, starts, strict=True)
         ]
-        indices, distances = self._cluster.merged(found, _Nearest(k))
+        distances, indices = self._cluster.merged(found, _Merged(k))
         return (distances, indices) if return_distance else indices
 
 
@@ -190,10 +190,7 @@ class _Cluster:
     """What is asked of Dask: to send an object to every worker, to run tasks, and to merge their results in a tree."""
 
     def __init__(self, client: Any):
-        try:
-            import distributed
-        except ImportError as error:
-            raise ImportError('PartitionedNeighbors needs Dask: pip install "sklearn-mcsg[dask]".') from error
+        distributed = import_extra("distributed", "PartitionedNeighbors")
         try:
             self.client = distributed.get_client() if client is None else client
         except ValueError as error:
@@ -230,13 +227,13 @@ class _Constant:
         return self.value
 
 
-class _Nearest:
+class _Merged:
     """Merge the nearest groups of consecutive parts."""
 
     def __init__(self, k: int):
         self.k = k
 
-    def __call__(self, *parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, *parts: Nearest) -> Nearest:
         return nearest_of(list(parts), self.k)
 
 
@@ -261,17 +258,16 @@ def _index(
     load: Callable[[Any], GroupsLike], part: Any, similarity: Any, algorithm: str, n_candidates: int | None
 ) -> Search:
     def index(groups: GroupsLike) -> Search:
-        keep = getattr(similarity, "as_similarity", None) or similarity.with_groups
-        fitted = keep(groups)
-        return Search(fitted, learn_candidates(fitted, algorithm, 0), n_candidates)
+        comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
+        return Search(comparer, learn_candidates(comparer, algorithm, 0), n_candidates)
 
     return _apply(index, load, part)
 
 
 def _size(index: Search) -> int:
-    return index.similarity.n_groups_
+    return len(index)
 
 
-def _nearest(index: Search, queries: Any, start: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    indices, distances = index.nearest(queries, min(k, _size(index)))
-    return start + indices, distances
+def _nearest(index: Search, queries: Any, start: int, k: int) -> Nearest:
+    distances, indices = index.nearest(queries, min(k, len(index)))
+    return distances, start + indices

@@ -7,17 +7,17 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg.clustering.merging import prepare_clusters
-from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.engine.capabilities import new_model
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.model import GroupModel
-from sklearn_mcsg.explanation import Explanation, explain_boundary
+from sklearn_mcsg.explanation import VectorExplanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.groups.regroup import united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
@@ -31,8 +31,8 @@ from sklearn_mcsg.segmentation._sequence import (
     first_gain,
     position_penalty,
 )
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 
 __all__ = ["ModelComparisonSegmenter"]
 
@@ -60,10 +60,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
     n_segments : int, "shuffle" or None, default=None
         Number of segments:
 
-        - an int: the best partition into so many.
+        - an int: the best partition into this number of segments.
         - ``"shuffle"``: cut as long as a further segment gains more than the first cut does, on average, if the rows
           are in random order.
-        - ``None``: the number whose best partition has the least criterion; for the squared error, ``"shuffle"``.
+        - ``None``: the number of segments whose best partition has the lowest criterion; for the squared error, the
+          same as ``"shuffle"``.
     min_size : int, default=2
         Smallest number of rows in a segment.
     max_segments : int, default=50
@@ -74,13 +75,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
     n_shuffles : int, default=50
         Number of random orders.
     penalty_scale : float, default=1.0
-        Factor on the penalties of segments and boundaries; larger values give fewer segments.
+        Factor on the criterion's penalty, and on the penalty for boundaries. Larger values give fewer segments.
     prior_strength : float, default=1.0
         Number of pseudo-vectors, with the mean and variance of the whole sequence, in the model of every segment. They
-        keep models of few rows from overfitting, which AIC and BIC do not detect: with 0, nearly every short segment
-        pays. The squared error has none.
+        keep models of few rows from overfitting, which AIC and BIC do not detect: with 0, far too many short segments
+        are found. The squared error has no pseudo-vectors.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     random_state : int, RandomState instance or None, default=None
         Determines the random orders. Pass an int for reproducible results.
     verbose : int, default=0
@@ -96,11 +97,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Number of segments.
     segments_ : Statistics
         Statistics of the segments: weights `n`, means `mean` and the scatter of the likelihood, one row per segment.
-    evidence_ : dict of int to float
-        Criterion of the best partition, for each number of segments for which it was computed; lower is better. These
-        are 1 and the number found, if the criterion chose it, and otherwise all up to `n_segments` or `max_segments`.
+    evidence_ : ndarray
+        Criterion of the best partition into k segments at ``evidence_[k - 1]``; lower is better. The length is the
+        largest number for which it was computed: `n_segments`, `max_segments`, or the number found by the criterion. In
+        the last case only the first and the last entry are computed, and the others are NaN.
     shuffled_gain_ : float or None
-        How much the first cut gains, on average, in random order; None if nothing was shuffled.
+        Mean gain of the first cut if the rows are in random order; None if nothing was shuffled.
     embedding_ : GroupEmbedding or None
         The fitted embedding, if samples are groups of several vectors.
     n_features_in_ : int
@@ -115,19 +117,19 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     Notes
     -----
-    The penalty for a boundary is ``2 log(n_samples)``, which it takes to name its position. Without it, criteria cut
+    The penalty for a boundary is ``2 log(n_samples)``, the cost of encoding its position. Without it, criteria cut
     white noise, because at the best of many positions two models are better than one by chance.
 
-    Shuffling compares with an average, so every other sequence without any change is cut at least once.
+    The threshold of ``"shuffle"`` is a mean, so it cuts about half of all sequences that have no change.
 
     Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
     from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
     square root of the number of rows.
 
     A number chosen by AIC, BIC or Bayes takes time linear in the number of rows if the segments' lengths are bounded,
-    because starts that cannot be best any more are pruned; the result is exact. All else takes time quadratic in the
-    number of rows. Memory is linear in it. Beyond a few thousand rows the likelihoods above are computed in compiled
-    code.
+    because starts that cannot be best any more are pruned; the result is exact. Otherwise time is quadratic in the
+    number of rows. Memory is linear in the number of rows. Beyond a few thousand rows the likelihoods above are
+    computed in compiled code.
 
     Examples
     --------
@@ -205,22 +207,26 @@ class ModelComparisonSegmenter(GroupsEstimator):
         groups = self._check_groups(X)
         self._check_length(len(groups))
         ragged = bool((groups.sizes != 1).any())
-        comparison = self._new_comparison(ragged)
-        self._check_width(comparison, groups.n_features)
+        start = self._new_model(ragged)
+        self._check_width(start, groups.n_features)
         embedding, sequence = self._embedded(groups) if ragged else (None, groups)
-        rows = comparison.statistics(sequence)
-        comparison = self._completed(comparison, sequence)
-        costs = choose_costs(comparison, rows)
-        boundaries, evidence, gain = self._find(costs)
+        rows = start.statistics(sequence)
+        model = self._learnt(start, sequence)
+        boundaries, evidence, gain = self._find(choose_costs(model, rows))
         sizes = np.diff([0, *boundaries, len(groups)])
         labels = np.repeat(np.arange(len(sizes)), sizes)
-        segments = comparison.statistics(united(sequence, labels, len(sizes)))
+        segments = model.statistics(united(sequence, labels, len(sizes)))
 
         self._keep_features(X, groups)
-        self.boundaries_, self.labels_, self.n_segments_ = boundaries, labels, len(sizes)
-        self.segments_, self.evidence_, self.shuffled_gain_ = segments, evidence, gain
+        self.boundaries_ = boundaries
+        self.labels_ = labels
+        self.n_segments_ = len(sizes)
+        self.segments_ = segments
+        self.evidence_ = evidence
+        self.shuffled_gain_ = gain
         self.embedding_ = embedding
-        self._sequence, self._comparison = sequence, comparison
+        self._sequence = sequence
+        self._model = model
         return self
 
     def fit_predict(self, X: GroupsLike, y: object = None) -> np.ndarray:
@@ -240,7 +246,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """
         return self.fit(X).labels_
 
-    def explain(self, boundary: int) -> Explanation:
+    def explain(self, boundary: int) -> VectorExplanation:
         """Explain a boundary by the rows on both sides.
 
         Parameters
@@ -250,10 +256,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : VectorExplanation
             The similarity of the segments before and after the boundary: how much the criterion falls if they become
-            one segment, so it is negative where the boundary pays. The contribution of a row is negative if its own
-            segment's model fits it better than the model of both. Rows are labelled by their position.
+            one segment, so it is negative where the boundary lowers the criterion. The contribution of a row is
+            negative if the model of its own segment fits it better than the model of both. Rows are labelled by their
+            position.
         """
         check_is_fitted(self, "boundaries_")
         if not isinstance(boundary, Integral) or not 0 <= boundary < len(self.boundaries_):
@@ -264,11 +271,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
         both = self._sequence[begin:end]
         two = united(both, np.repeat([0, 1], [middle - begin, end - middle]), 2)
         labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=[f"row {i}" for i in range(begin, end)])
-        parts = prepare_clusters(self._comparison, self._comparison.statistics(two)).information
-        one = self._comparison.statistics(united(both))
-        (union,) = prepare_clusters(self._comparison, one).information
-        position = position_penalty(self._comparison, len(self.labels_))
-        return explain_boundary(self._comparison, labelled, float(parts.sum() - union), position)
+        separate = self._model.pooled_information(self._model.statistics(two)).sum()
+        together = self._model.pooled_information(self._model.statistics(united(both)))[0]
+        position = position_penalty(self._model, len(self.labels_))
+        return explain_boundary(self._model, labelled, float(separate - together), position)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the sequence with its boundaries and the means of its segments.
@@ -286,7 +292,9 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """
         check_is_fitted(self, "boundaries_")
         curves, means, names = self._curves()
-        ax = _new_axes(len(names)) if ax is None else ax
+        if ax is None:
+            pyplot = import_extra("matplotlib.pyplot", "ModelComparisonSegmenter.plot")
+            _, ax = pyplot.subplots(figsize=(8, 1.2 + 0.6 * len(names)), layout="constrained")
         edges = np.array([0, *self.boundaries_, len(self.labels_)])
         for begin, end in zip(edges[1:-1:2], edges[2::2], strict=False):
             ax.axvspan(begin - 0.5, end - 0.5, color="0.93", linewidth=0)
@@ -330,23 +338,25 @@ class ModelComparisonSegmenter(GroupsEstimator):
             )
 
     @staticmethod
-    def _check_width(comparison: GroupModel, n_features: int) -> None:
+    def _check_width(model: GroupModel, n_features: int) -> None:
         """Raise if there are too many features for covariance matrices of all segments."""
-        if isinstance(comparison.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
+        if isinstance(model.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
             raise ValueError(
                 f"likelihood='full' cuts sequences of at most {_MAX_FULL_FEATURES} features, got {n_features}: reduce "
                 f"them, for example by PCA, or choose likelihood='diag'."
             )
 
-    def _new_comparison(self, ragged: bool) -> GroupModel:
+    def _new_model(self, ragged: bool) -> GroupModel:
         """The model of a segment, before anything is learnt."""
         if ragged or self.likelihood == _ERROR:
-            return GroupModel(SquaredError(), Unpenalized(), self.reg_covar, 0.0)
-        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
-        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        comparison = GroupModel(likelihood, criterion, self.reg_covar, self.penalty_scale)
-        comparison.check(self.prior_strength)
-        return comparison
+            return GroupModel(SquaredError(), Unpenalized(), self.reg_covar, penalty_scale=0.0)
+        return new_model(
+            self.likelihood,
+            self.criterion,
+            reg_covar=self.reg_covar,
+            prior_strength=self.prior_strength,
+            penalty_scale=self.penalty_scale,
+        )
 
     def _embedded(self, groups: Groups) -> tuple[GroupEmbedding, Groups]:
         """Groups as points at unit length."""
@@ -355,44 +365,38 @@ class ModelComparisonSegmenter(GroupsEstimator):
         points = unit_length(np.asarray(embedding.fit_transform(groups)))
         return embedding, Groups(points, np.arange(len(points) + 1))
 
-    def _completed(self, comparison: GroupModel, sequence: Groups) -> GroupModel:
-        """The comparison with a prior and pseudo-vectors learnt from blocks of rows."""
-        if isinstance(comparison.likelihood, SquaredError):
-            return comparison
+    def _learnt(self, model: GroupModel, sequence: Groups) -> GroupModel:
+        """The model with a prior and pseudo-vectors learnt from blocks of rows."""
+        if isinstance(model.likelihood, SquaredError):
+            return model
         n = len(sequence)
-        blocks = np.arange(n) // max(self.min_size, isqrt(n))
-        return comparison.completed(
-            comparison.statistics(united(sequence, blocks, int(blocks[-1]) + 1)), self.prior_strength
-        )
+        block_of = np.arange(n) // max(self.min_size, isqrt(n))
+        blocks = united(sequence, block_of, int(block_of[-1]) + 1)
+        return model.learnt_from(model.statistics(blocks), self.prior_strength)
 
-    def _find(self, costs: Costs) -> tuple[np.ndarray, dict[int, float], float | None]:
-        """Boundaries, the criterion by number of segments, and the gain of the first cut in random order."""
+    def _find(self, costs: Costs) -> tuple[np.ndarray, np.ndarray, float | None]:
+        """Boundaries, the criterion by number of segments, and the mean gain of the first cut in random order."""
+        if isinstance(self.n_segments, Integral):
+            partitions, evidence = best_partitions(costs, self.min_size, int(self.n_segments), self.verbose)
+            return partitions[-1], evidence, None
         most = min(self.max_segments, len(costs.rows) // self.min_size)
-        shuffle = self.n_segments == "shuffle" or (
-            self.n_segments is None and isinstance(costs.likelihood, SquaredError)
-        )
-        if self.n_segments is None and not shuffle:
-            boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
-            if len(boundaries) < most:
-                whole = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1]
-                return boundaries, {1: float(whole) - costs.position, len(boundaries) + 1: criterion}, None
-        number = int(self.n_segments) if isinstance(self.n_segments, Integral) else most
-        partitions, criteria = best_partitions(costs, self.min_size, number, self.verbose)
-        evidence = dict(enumerate(criteria.tolist(), start=1))
-        gain = None
-        if shuffle:
-            random_state = check_random_state(self.random_state)
-            gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
-            number = 1 + int(np.argmax([*(-np.diff(criteria) <= gain), True]))
-        elif self.n_segments is None:
-            number = 1 + int(np.argmin(criteria))
-        return partitions[number - 1], evidence, gain
+        if self.n_segments == "shuffle" or isinstance(costs.likelihood, SquaredError):
+            return self._find_by_shuffling(costs, most)
+        boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
+        n_segments = len(boundaries) + 1
+        if n_segments > most:
+            partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+            return partitions[int(np.argmin(evidence))], evidence, None
+        evidence = np.full(n_segments, np.nan)
+        evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
+        evidence[-1] = criterion
+        return boundaries, evidence, None
 
-
-def _new_axes(n_curves: int) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        message = 'ModelComparisonSegmenter.plot needs matplotlib: pip install "sklearn-mcsg[plot]".'
-        raise ImportError(message) from error
-    return plt.subplots(figsize=(8, 1.2 + 0.6 * n_curves), layout="constrained")[1]
+    def _find_by_shuffling(self, costs: Costs, most: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """The same, where the number of segments follows from shuffling."""
+        partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+        random_state = check_random_state(self.random_state)
+        gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
+        too_small = -np.diff(evidence) <= gain  # whether the second, third, ... segment gains too little
+        n_segments = 1 + int(np.argmax(too_small)) if too_small.any() else most
+        return partitions[n_segments - 1], evidence, gain

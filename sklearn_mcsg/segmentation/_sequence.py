@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.clustering.merging import pseudo_likelihood
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.dispatch import prefers_compiled
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
@@ -62,15 +61,16 @@ class Unpenalized(Criterion):
 class Costs(ABC):
     """Criteria of the segments of a sequence.
 
-    Each segment contains the pseudo-vectors of the comparison once, and their own likelihood is subtracted, as in the
+    Each segment contains the pseudo-vectors of the model once, and their own likelihood is subtracted, as in the
     clusters of `ModelComparisonClustering`. Each segment but one pays for the position of its boundary.
     """
 
-    def __init__(self, comparison: GroupModel, rows: Statistics):
-        self.comparison, self.rows = comparison, rows
-        self.likelihood = comparison.likelihood
-        self.pseudo_likelihood = pseudo_likelihood(comparison)
-        self.position = position_penalty(comparison, len(rows))
+    def __init__(self, model: GroupModel, rows: Statistics):
+        self.model = model
+        self.rows = rows
+        self.likelihood = model.likelihood
+        self.pseudo_likelihood = model.pseudo_likelihood
+        self.position = position_penalty(model, len(rows))
 
     @abstractmethod
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
@@ -94,8 +94,7 @@ class Costs(ABC):
 
     @np.errstate(all="ignore")
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
-        criteria = self.comparison.criterion(Fit(self.likelihood, statistics), self.comparison.penalty_scale)
-        return criteria + (self.pseudo_likelihood + self.position)
+        return self.model.fitted(Fit(self.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -110,7 +109,7 @@ class PooledCosts(Costs):
             self.growing = None
         for row in range(begin, end):
             one = self.rows[row : row + 1]
-            segments = self.comparison.with_pseudo(one)
+            segments = self.model.padded(one)
             if self.growing is not None:
                 grown = self.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
                 segments = type(grown).concatenate([grown, segments])
@@ -120,7 +119,7 @@ class PooledCosts(Costs):
 
     @np.errstate(all="ignore")
     def beginnings(self, orders: np.ndarray) -> np.ndarray:
-        segments = self.comparison.with_pseudo(self.rows[orders[:, 0]])
+        segments = self.model.padded(self.rows[orders[:, 0]])
         costs = [self._criteria(segments)]
         for rows in orders.T[1:]:
             segments = self.likelihood.pool(segments, self.rows[rows])
@@ -137,10 +136,10 @@ class PooledCosts(Costs):
 class CompiledCosts(Costs):
     """Criteria from the likelihood's `Segments`."""
 
-    def __init__(self, comparison: GroupModel, rows: Statistics):
-        super().__init__(comparison, rows)
-        self.empty = comparison.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
-        self.start = self.empty if comparison.pseudo is None else comparison.pseudo
+    def __init__(self, model: GroupModel, rows: Statistics):
+        super().__init__(model, rows)
+        self.empty = model.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
+        self.start = self.empty if model.pseudo is None else model.pseudo
 
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
         return np.ascontiguousarray(self._criteria(self._segments(self.rows, self.start, first, begin, end)).T)
@@ -166,9 +165,9 @@ class CompiledCosts(Costs):
         Hence t is beaten if best(t) + IC(A) minus this bound, which is best(t) - 2 L(A), is at least best(`end`). The
         same holds for the evidence, because that of A given B is at most the likelihood's maximum without noise.
         """
-        if not self.comparison.criterion.grows or best[end] >= _INFINITE:
+        if not self.model.criterion.grows or best[end] >= _INFINITE:
             return first
-        noiseless: Any = {"reg_covar": 0.0} if self.comparison.criterion.uses_prior else {}
+        noiseless: Any = {"reg_covar": 0.0} if self.model.criterion.uses_prior else {}
         segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
         alone = -2 * self.likelihood.log_likelihood(segments)[:, 0]
         beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
@@ -179,24 +178,24 @@ class CompiledCosts(Costs):
         return segments(self.likelihood, rows, start, first, begin, end)
 
 
-def position_penalty(comparison: GroupModel, n: int) -> float:
+def position_penalty(model: GroupModel, n: int) -> float:
     """Penalty for one boundary at an unknown position among n rows, beside that for the parameters of the segments.
 
     To name the position takes log n nats, in a code as in a uniform prior (Davis, Lee and Rodriguez-Yam 2006).
     """
-    return 2 * comparison.penalty_scale * float(np.log(n))
+    return 2 * model.penalty_scale * float(np.log(n))
 
 
-def choose_costs(comparison: GroupModel, rows: Statistics) -> Costs:
+def choose_costs(model: GroupModel, rows: Statistics) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
-    _check_vectors(comparison, rows)
-    segments: Any = comparison.likelihood.segments
-    usable = segments is not None and segments.is_usable_for(comparison.likelihood, rows)
+    _check_vectors(model, rows)
+    segments: Any = model.likelihood.segments
+    usable = segments is not None and segments.is_usable_for(model.likelihood, rows)
     pools = not getattr(rows, "factors", ())
     work = len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
     if usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools):
-        return CompiledCosts(comparison, rows)
-    return PooledCosts(comparison, rows)
+        return CompiledCosts(model, rows)
+    return PooledCosts(model, rows)
 
 
 def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.ndarray, float]:
@@ -214,7 +213,7 @@ def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.nd
                 totals = best[first:last] + block[stop - begin - 1, : last - first]
                 i = int(np.argmin(totals))
                 best[stop], starts[stop] = totals[i], first + i
-                _check_finite(costs.comparison, best[stop], stop)
+                _check_finite(costs.model, best[stop], stop)
             if end + 1 - min_size > first:
                 first = costs.still_possible(best, first, end + 1 - min_size)
             advance(end - begin)
@@ -237,7 +236,7 @@ def best_partitions(
             block = costs.block(0, begin, end)
             for stop in range(max(begin + 1, min_size), end + 1):
                 row = block[stop - begin - 1]
-                _check_finite(costs.comparison, float(row[: stop - min_size + 1].min()), stop)
+                _check_finite(costs.model, float(row[: stop - min_size + 1].min()), stop)
                 costs.extend(best, starts, row, stop, min_size)
             advance(end - begin)
             begin = end
@@ -275,26 +274,26 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
     return np.array(found[::-1], dtype=np.intp)
 
 
-def _check_vectors(comparison: GroupModel, rows: Statistics) -> None:
+def _check_vectors(model: GroupModel, rows: Statistics) -> None:
     """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
     if not rows.keeps_vectors:
         return
     kinds = {name: kind() for name, kind in CRITERIA.items()}
-    names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(comparison.likelihood)]
+    names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(model.likelihood)]
     raise ValueError(
-        f"{type(comparison.criterion).__name__} of {type(comparison.likelihood).__name__} needs all vectors of every "
+        f"{type(model.criterion).__name__} of {type(model.likelihood).__name__} needs all vectors of every "
         f"segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
     )
 
 
-def _check_finite(comparison: GroupModel, value: float, end: int) -> None:
+def _check_finite(model: GroupModel, value: float, end: int) -> None:
     """Raise if a criterion is not finite."""
     if abs(value) < _INFINITE:
         return
-    if comparison.reg_covar == 0 and comparison.pseudo is None and not value > 0:
+    if model.reg_covar == 0 and model.pseudo is None and not value > 0:
         raise ValueError(
             f"A segment that ends before row {end} has an infinite likelihood under "
-            f"{type(comparison.likelihood).__name__}: it does not vary in some direction. Set reg_covar > 0, "
+            f"{type(model.likelihood).__name__}: it does not vary in some direction. Set reg_covar > 0, "
             f"prior_strength > 0, or a larger min_size."
         )
     raise_not_finite(f"The criterion of a segment that ends before row {end}")

@@ -1,78 +1,104 @@
-"""`GroupSimilarity`: the base class of estimators that compare groups, with the protocol `ComparesGroups`."""
+"""`GroupSimilarity`: the estimator around a comparison of groups."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, ClassVar, Generic, Self, cast
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_out
+from sklearn_mcsg._checks import check_out, check_positive_integer
 from sklearn_mcsg._memory import count_within
-from sklearn_mcsg.engine.outputs import choose_output
+from sklearn_mcsg.engine.chance import NullDistribution, checked_null, pair_size
+from sklearn_mcsg.engine.comparer import Comparer, joined
+from sklearn_mcsg.engine.comparison import Comparison
+from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.results import Target
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
-from sklearn_mcsg.groups.array_groups import ArrayGroups
-from sklearn_mcsg.groups.arrays import ArrayKind, are_dispatched, check_same_place, host_dtype, kind_of, result_kind
-from sklearn_mcsg.groups.regroup import without_labels
-from sklearn_mcsg.similarity._fitted import FittedGroupsMixin, clear_same
-from sklearn_mcsg.similarity.calibration import CalibrationMixin
-from sklearn_mcsg.similarity.estimator import Fitted, GroupsEstimator, LearntT, PreparedT, SummariesT, join_summaries
+from sklearn_mcsg.groups.array_groups import check_same_place
+from sklearn_mcsg.likelihoods import Statistics
+from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.pvalues import HasPValues
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupSimilarity"]
 
 
-class GroupSimilarity(
-    CalibrationMixin,
-    FittedGroupsMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    GroupsEstimator,
-    ABC,
-    Generic[LearntT, SummariesT, PreparedT],
-):
-    """Base class of estimators that compare groups; subclass it to add a similarity.
+def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
+    """Fit a similarity or an embedding to groups, and return the comparer of these."""
+    estimator.fit(X)
+    if isinstance(estimator, GroupSimilarity):
+        return estimator.__mcsg_comparer__()
+    return estimator.__mcsg_comparer__(estimator.__mcsg_groups__(X))
 
-    A subclass has a parameter `output`, lists its outputs in `outputs`, and defines `compare`. It can also define
-    `summarize` to keep less than all vectors of each group, `learn` to learn from a corpus, `prepare` to turn summaries
-    into the form that is compared, and `compare_rows` to compare single pairs faster. The base class adds the rest:
-    `fit`, `partial_fit`, `transform`, `pairwise`, `paired`, use in `GroupNeighbors`, `find_duplicates` and
-    `PairSimilarity`, and storage under the name of the class.
 
-    `summarize` and `prepare` must return objects that have a length and can be indexed by slices and integer arrays,
-    such as arrays, `Groups` and `Statistics`.
+class _Sides(NamedTuple):
+    """Both sides of a comparison, prepared; without `Y`, both are one object."""
+
+    comparison: Comparison
+    left: Any
+    right: Any
+    output: str
+    target: Target
+
+
+class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+    """Similarity of groups by a comparison of your own.
+
+    It turns a `Comparison` into an estimator with `fit`, `partial_fit`, `transform`, `pairwise` and `paired`, which
+    works in `GroupNeighbors`, `find_duplicates` and `PairSimilarity` and can be saved with an index.
+    `ModelComparisonSimilarity` and the baselines are subclasses.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        How groups are compared.
+    output : str, default="distance"
+        What to return for each pair: one of the comparison's `outputs`.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+    n_groups_ : int
+        Number of fitted groups.
+
+    See Also
+    --------
+    Comparison : The base class of comparisons, with the methods that one can define.
 
     Examples
     --------
-    The Hausdorff distance: the largest distance from a vector to its nearest vector in the other group:
+    The distance of mean vectors, after the mean of the corpus has been removed and they were scaled to unit length:
 
     >>> import numpy as np
-    >>> from scipy.spatial.distance import directed_hausdorff
-    >>> from sklearn_mcsg import GroupNeighbors, GroupSimilarity
-    >>> class Hausdorff(GroupSimilarity):
-    ...     outputs = ("distance",)
-    ...     def __init__(self, output="distance"):
-    ...         self.output = output
-    ...     def compare(self, learnt, left, right, output, dtype, out=None):
-    ...         pairs = [[max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) for b in right] for a in left]
-    ...         return np.array(pairs, dtype=dtype)
-    >>> X = [[[0.0], [1.0]], [[0.5]], [[9.0], [8.0]]]
-    >>> Hausdorff().pairwise(X)
-    array([[0. , 0.5, 8. ],
-           [0.5, 0. , 8.5],
-           [8. , 8.5, 0. ]])
-    >>> GroupNeighbors(Hausdorff(), n_neighbors=1).fit(X).kneighbors(return_distance=False).ravel()
-    array([1, 0, 0])
+    >>> from scipy.spatial.distance import cdist
+    >>> from sklearn_mcsg import Comparison, GroupSimilarity
+    >>> class CentredMeans(Comparison):
+    ...     def summarize(self, groups):
+    ...         return groups.sum(groups.rows()) / groups.totals[:, None]
+    ...     def learn(self, summaries):
+    ...         self.centre_ = summaries.mean(axis=0)
+    ...         return self
+    ...     def compare(self, left, right, output):
+    ...         cosines = 1 - cdist(left - self.centre_, right - self.centre_, "cosine")
+    ...         return cosines if output == "similarity" else 1 - cosines
+    >>> X = [[[5.0, 1.0], [5.0, 2.0]], [[5.0, -1.0]], [[6.0, 1.0]]]
+    >>> GroupSimilarity(CentredMeans()).fit(X).transform(X).round(1)
+    array([[0. , 1.7, 0.9],
+           [1.7, 0. , 1.6],
+           [0.9, 1.6, 0. ]])
     """
 
-    outputs: ClassVar[tuple[str, ...]] = ("similarity", "distance")
-    _takes_arrays: ClassVar[bool] = False  # whether it compares arrays of other libraries than NumPy
-    _parameter_constraints: ClassVar[dict] = {}
+    _parameter_constraints: ClassVar[dict] = {"comparison": [Comparison], "output": [str]}
     output: str
     n_groups_: int
 
@@ -80,50 +106,9 @@ class GroupSimilarity(
         super().__init_subclass__(**kwargs)
         register(cls)
 
-    # Methods for subclasses to define -----------------------------------------------------------------------------
-
-    @abstractmethod
-    def compare(
-        self,
-        learnt: LearntT,
-        left: PreparedT,
-        right: PreparedT,
-        output: str,
-        dtype: np.dtype,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Compare all pairs of two prepared collections; return a matrix.
-
-        If `right` is the same object as `left`, the matrix is symmetric. A subclass may write the matrix to `out`, if
-        it is given, or return a new array.
-        """
-
-    def compare_rows(
-        self, learnt: LearntT, left: PreparedT, right: PreparedT, output: str, dtype: np.dtype
-    ) -> np.ndarray:
-        """Compare two prepared collections row by row."""
-        pairs = ((left[i : i + 1], right[i : i + 1]) for i in range(len(left)))
-        return np.array([self.compare(learnt, a, b, output, dtype)[0, 0] for a, b in pairs], dtype=dtype)
-
-    def summarize(self, learnt: LearntT, groups: Groups) -> SummariesT:
-        """Reduce groups to the data that is kept of them; by default, all vectors."""
-        return cast(SummariesT, without_labels(groups))
-
-    def start(self, output: str | None = None) -> LearntT:
-        """State before `fit`; raise NotFittedError if `output` needs something learnt from a corpus."""
-        return cast(LearntT, None)
-
-    def learn(self, summaries: SummariesT) -> LearntT:
-        """Learn from the summaries of a corpus; the other methods receive the result as `learnt`."""
-        return self.start()
-
-    def carry(self, learnt: LearntT, summaries: SummariesT | None) -> LearntT:
-        """What was learnt, without the corpus if it refers to that: for other groups, or for a worker with a few."""
-        return learnt
-
-    def prepare(self, learnt: LearntT, summaries: SummariesT, output: str) -> PreparedT:
-        """Turn summaries into the form that `compare` takes."""
-        return cast(PreparedT, summaries)
+    def __init__(self, comparison: Comparison, *, output: str = "distance"):
+        self.comparison = comparison
+        self.output = output
 
     def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Keep the groups for `transform`, and learn from them if the parameters require it.
@@ -139,12 +124,19 @@ class GroupSimilarity(
         -------
         self : object
         """
-        self._validate_params()
-        learnt = self.start()
-        groups = self._read_groups(X, self._takes_arrays)
-        self._set_fitted(self.summarize(learnt, groups), host_dtype(groups.output_dtype))
-        self._keep_features(X, groups)
+        self._fit(X)
         return self
+
+    def _fit(self, X: GroupsLike) -> Target:
+        """Fit, and return where results for these groups go."""
+        self._validate_params()
+        comparison = self._new_comparison()
+        comparison.check_output(self.output)
+        groups = self._read_groups(X, arrays=comparison.takes_arrays, fitted=False)
+        comparer: Comparer = Comparer.learnt(comparison, comparison.summarize(groups), self.output, groups.output_dtype)
+        self._keep_features(X, groups)
+        self._keep(comparer)
+        return Target.of(groups)
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Append groups to the fitted ones.
@@ -167,10 +159,11 @@ class GroupSimilarity(
             return self.fit(X)
         self._validate_params()
         self._check_unchanged()
-        groups = self._read(X)
-        added = self.summarize(self._fitted.learnt, groups)
-        dtype = np.result_type(self._fitted.dtype, host_dtype(groups.output_dtype))
-        self._set_fitted(join_summaries([self._fitted.summaries, added]), dtype)
+        comparison, fitted = self._new_comparison(), self._comparer
+        groups = self._read(X, comparison)
+        summaries = joined([fitted.summaries, comparison.summarize(groups)])
+        dtype = np.result_type(fitted.dtype, groups.output_dtype)
+        self._keep(Comparer.learnt(comparison, summaries, self.output, dtype))
         return self
 
     def with_groups(self, X: GroupsLike) -> Self:
@@ -186,12 +179,10 @@ class GroupSimilarity(
         similarity : object
         """
         check_is_fitted(self)
+        self._validate_params()
         self._check_unchanged()
-        groups = self.validate(X)
-        learnt = self._learnt_for(self.output)
-        summaries = self.summarize(learnt, groups)
         other = copy(self)
-        other._set_fitted(summaries, groups.output_dtype, self.carry(learnt, summaries))
+        other._keep(self._comparer.in_output(self.output).keeping(self._check_fitted_groups(X)))
         return other
 
     def transform(self, X: GroupsLike) -> np.ndarray:
@@ -207,8 +198,8 @@ class GroupSimilarity(
         matrix : ndarray of shape (n_groups_X, `n_groups_`)
             The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
-        check_is_fitted(self)
-        return self._with_index(X, self.compare_with_fitted(self._read(X)))
+        comparer = self.__mcsg_comparer__()
+        return self._with_index(X, comparer.compare_with(self._read(X, comparer.comparison)))
 
     def fit_transform(self, X: GroupsLike, y: object = None) -> np.ndarray:
         """Fit to groups and compare them with each other: ``fit(X).pairwise(X)`` in one pass.
@@ -225,11 +216,10 @@ class GroupSimilarity(
         matrix : ndarray of shape (n_groups, n_groups)
             The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
-        self.fit(X)
-        learnt = self._learnt_for(self.output)
-        groups = self._fitted_groups(learnt, self.output)
-        dtype: Any = kind_of(X) if are_dispatched(X) else self._fitted.dtype
-        return self._with_index(X, self.compare(learnt, groups, groups, self.output, dtype))
+        target = self._fit(X)
+        comparer = self.__mcsg_comparer__()
+        matrix = comparer.comparison.matrix(comparer.prepared, comparer.prepared, self.output, target)
+        return self._with_index(X, matrix)
 
     def pairwise(
         self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None, out: np.ndarray | None = None
@@ -254,16 +244,15 @@ class GroupSimilarity(
         -------
         matrix : ndarray of shape (n_groups_X, n_groups_Y)
         """
-        learnt, left, right, output, dtype = self._prepare_both(X, Y, output)
-        if out is None:
-            return self.compare(learnt, left, right, output, dtype)
-        if isinstance(dtype, ArrayKind):
-            raise TypeError("out is for NumPy arrays only: the result for other arrays is a new array on their device.")
-        check_out(out, (len(left), len(right)), dtype)
-        result = self.compare(learnt, left, right, output, dtype, out)
-        if result is not out:
-            out[:] = result
-        return out
+        comparison, left, right, output, target = self._prepare_both(X, Y, output)
+        if out is not None:
+            if target.kind is not None:
+                raise TypeError(
+                    "out is for NumPy arrays only: the result for other arrays is a new array on their device."
+                )
+            check_out(out, (len(left), len(right)), target.dtype)
+            target = replace(target, out=out)
+        return comparison.matrix(left, right, output, target)
 
     def pairwise_chunked(
         self,
@@ -304,13 +293,14 @@ class GroupSimilarity(
         >>> np.concatenate(list(ModelComparisonSimilarity().pairwise_chunked(X, reduce_func=nearest)))
         array([0, 1, 2, 3, 4])
         """
-        learnt, left, right, output, dtype = self._prepare_both(X, Y, output, arrays=False)
+        comparison, left, right, output, target = self._prepare_both(X, Y, output, arrays=False)
 
         def chunks() -> Iterator[Any]:
-            for batch in gen_batches(len(left), count_within(dtype.itemsize * len(right))):
-                chunk = self.compare(learnt, left[batch], right, output, dtype)
+            columns = np.arange(len(right))
+            for batch in gen_batches(len(left), count_within(target.dtype.itemsize * len(right))):
+                chunk = comparison.matrix(left[batch], right, output, target)
                 if Y is None:
-                    clear_same(chunk, np.arange(batch.start, batch.stop), np.arange(len(right)), output)
+                    chunk = OUTPUTS[output].clear_same(chunk, columns[batch], columns)
                 yield chunk if reduce_func is None else reduce_func(chunk, batch.start)
 
         return chunks()
@@ -329,8 +319,8 @@ class GroupSimilarity(
         -------
         values : ndarray of shape (n_groups,)
         """
-        learnt, left, right, output, dtype = self._prepare_both(X, Y, output, paired=True)
-        return self.compare_rows(learnt, left, right, output, dtype)
+        comparison, left, right, output, target = self._prepare_both(X, Y, output, paired=True)
+        return comparison.row(left, right, output, target)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names of the columns of `transform`, one for each fitted group.
@@ -345,79 +335,177 @@ class GroupSimilarity(
         -------
         names : ndarray of str
         """
-        column_of_groups = input_features is not None and len(input_features) == 1 != self.n_features_in_
-        return super().get_feature_names_out(None if column_of_groups else input_features)
+        is_column_of_groups = input_features is not None and len(input_features) == 1 and self.n_features_in_ > 1
+        return super().get_feature_names_out(None if is_column_of_groups else input_features)
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        choose_output(self.output, self.outputs)
+    # P-values -----------------------------------------------------------------------------------------------------
+
+    def calibrate(
+        self,
+        X: GroupsLike | None = None,
+        *,
+        n_pairs: int = 20_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups to draw pairs from; ``None`` means the fitted groups. Use groups of the same domain as the pairs to
+            test: p-values calibrated on another domain are too small.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines the pairs; ``None`` means the estimator's own `random_state`.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
+        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
+        """
+        comparer = self.__mcsg_comparer__()
+        check_positive_integer(n_pairs, "n_pairs")
+        groups = None if X is None else self._check_fitted_groups(X)
+        seed = getattr(self, "random_state", None) if random_state is None else random_state
+        self._keep(comparer.calibrated(n_pairs, check_random_state(seed), groups))
+        return self
+
+    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
+        """Share of random pairs of similar size that are at least as near as each given pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are nearer than most random pairs.
+        """
+        null = self._null_distribution()
+        comparison, left, right, *_ = self._prepare_both(X, Y, None, paired=True)
+        size = pair_size(comparison.sizes(left), comparison.sizes(right))
+        return null.p_value(size, self._comparer.in_output(self.output).distances_of_rows(left, right))
+
+    def _null_distribution(self) -> NullDistribution:
+        null = self._comparer.null if self._is_fitted else None
+        if null is None or null.output != self.output:
+            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+        return null
+
+    # The comparer and its storage ---------------------------------------------------------------------------------
+
+    def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
+        """The comparer of the fitted groups in the present output, or of other groups."""
+        check_is_fitted(self)
+        self._validate_params()
+        self._check_comparable()
+        comparer = self._with_jobs(self._comparer.in_output(self.output))
+        return comparer if groups is None else comparer.keeping(self._check_fitted_groups(groups))
+
+    def __mcsg_adopt__(self, comparer: Comparer) -> None:
+        """Keep the groups and what was learnt from them in a comparer that came from this estimator."""
+        self._keep(comparer)
+
+    def __mcsg_groups__(self, X: GroupsLike) -> Groups:
+        """Queries as validated groups."""
+        return self._check_fitted_groups(X)
+
+    def __mcsg_state__(self) -> dict[str, Any]:
+        """What `fit` has learnt, for storage; empty before `fit`."""
+        if not self._is_fitted:
+            return {}
+        self._check_unchanged()
+        comparer = self._comparer
+        kept = {"summaries": comparer.summaries, "dtype": comparer.dtype, "null": comparer.null}
+        return {**kept, **self._stored_features()}
+
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Check what was stored, then learn from it again."""
+        self._validate_params()
+        summaries, dtype, null = state["summaries"], np.dtype(state["dtype"]), state["null"]
+        if isinstance(summaries, Statistics):
+            summaries.check()
+        elif isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
+            raise ValueError(f"groups are kept as {summaries.dtype} of shape {summaries.shape}")
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"results cannot be in {dtype}")
+        if null is not None:
+            checked_null(null)
+        comparer: Comparer = Comparer.learnt(self._stored_comparison(state), summaries, self.output, dtype)
+        self._restore_features(state)
+        self._keep(replace(comparer, null=null))
+
+    def _stored_comparison(self, state: dict[str, Any]) -> Comparison:
+        """The comparison that learns again from what was stored."""
+        return self._new_comparison()
+
+    # Plumbing -----------------------------------------------------------------------------------------------------
+
+    def _new_comparison(self) -> Comparison:
+        """The comparison that the parameters describe, before it has learnt anything."""
+        return clone(self.comparison)
+
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "_comparer")
 
     @property
     def _n_features_out(self) -> int:
         return self.n_groups_
 
-    @property
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "_fitted")
-
-    def _learnt_for(self, output: str) -> LearntT:
-        """The learnt state or, before `fit`, the result of `start`."""
-        return self._fitted.learnt if self._is_fitted else self.start(output)
+    def _keep(self, comparer: Comparer) -> None:
+        """Set fitted attributes, once everything that can fail has succeeded."""
+        self._comparer = comparer
+        self.n_groups_ = len(comparer)
 
     def _check_unchanged(self) -> None:
-        """Raise if parameters have changed so that the kept summaries are no longer valid."""
+        """Raise if parameters have changed since `fit` so that the kept summaries are no longer valid."""
 
-    def _set_fitted(self, summaries: SummariesT, dtype: np.dtype, learnt: LearntT | None = None) -> None:
-        """Learn, unless `learnt` is given; set fitted attributes only after everything that can fail."""
-        learnt = self.learn(summaries) if learnt is None else learnt
-        prepared = self.prepare(learnt, summaries, self.output)
-        self._fitted = Fitted(summaries, dtype, learnt, prepared, self.output)
-        self.n_groups_ = len(summaries)
+    def _check_comparable(self) -> None:
+        """Raise if parameters have changed since `fit` so that what was learnt is no longer valid."""
 
-    def _fitted_groups(self, learnt: LearntT, output: str) -> PreparedT:
-        """The fitted groups, prepared for an output."""
-        kept = self._fitted
-        return kept.prepared if output == kept.output else self.prepare(learnt, kept.summaries, output)
+    def _with_jobs(self, jobs: Any) -> Any:
+        """A comparison or comparer with the present number of jobs."""
+        return jobs.with_jobs(getattr(self, "n_jobs", None), getattr(self, "verbose", 0))
 
-    def _read(self, X: GroupsLike, name: str = "X") -> Any:
-        """Validated groups, or `ArrayGroups` if X holds arrays of another library that the similarity takes."""
-        self._validate_params()
-        return self._read_groups(X, self._takes_arrays, name, self._is_fitted)
+    def _comparison_for(self, output: str) -> Comparison:
+        """The comparison, learnt if it was fitted, with everything that an output needs."""
+        if self._is_fitted:
+            self._check_comparable()
+        comparison = self._comparer.comparison if self._is_fitted else self._new_comparison()
+        return self._with_jobs(comparison.ready_for(output))
 
-    def _prepare_groups(self, learnt: LearntT, groups: Groups, output: str) -> PreparedT:
-        return self.prepare(learnt, self.summarize(learnt, groups), output)
-
-    def _prepare_with_fitted(self, groups: Groups) -> tuple[LearntT, PreparedT, PreparedT, np.dtype]:
-        """The learnt state, the given and the fitted groups, both prepared, and the dtype of the result."""
-        learnt = self._learnt_for(self.output)
-        left, right = self._prepare_groups(learnt, groups, self.output), self._fitted_groups(learnt, self.output)
-        return learnt, left, right, result_kind(_kind_of_results(groups), self._fitted.dtype)
+    def _read(self, X: GroupsLike, comparison: Comparison, name: str = "X", arrays: bool = True) -> Any:
+        """Validated groups, or `ArrayGroups` if X holds arrays of another library that the comparison takes."""
+        return self._read_groups(X, arrays=arrays and comparison.takes_arrays, fitted=self._is_fitted, name=name)
 
     def _prepare_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False, arrays: bool = True
-    ) -> tuple[LearntT, PreparedT, PreparedT, str, Any]:
-        """The learnt state, both prepared sides, the output and the dtype; without `Y`, both sides are one object.
-
-        Everything is validated before anything is computed.
-        """
+    ) -> _Sides:
+        """Everything is validated before anything is computed."""
         self._validate_params()
-        output = choose_output(self.output if output is None else output, self.outputs).name
-        learnt = self._learnt_for(output)
-        read = self._read if arrays else self.validate
-        left = read(X)
+        output = self.output if output is None else output
+        comparison = self._comparison_for(output)
+        groups = self._read(X, comparison, arrays=arrays)
         if Y is None:
-            prepared = self._prepare_groups(learnt, left, output)
-            return learnt, prepared, prepared, output, _kind_of_results(left)
-        right = read(Y, "Y")
-        check_same_width(left, right)
-        kinds = _kind_of_results(left), _kind_of_results(right)
-        check_same_place(*kinds)
+            both = comparison.prepare(comparison.summarize(groups), output)
+            return _Sides(comparison, both, both, output, Target.of(groups))
+        others = self._read(Y, comparison, "Y", arrays=arrays)
+        check_same_width(groups, others)
+        check_same_place(groups, others)
         if paired:
-            check_same_length(left, right)
-        one, other = (self._prepare_groups(learnt, groups, output) for groups in (left, right))
-        return learnt, one, other, output, result_kind(*kinds)
-
-
-def _kind_of_results(groups: Groups | ArrayGroups) -> np.dtype | ArrayKind:
-    """Library, device and precision of results for `ArrayGroups`; for `Groups`, the precision."""
-    return groups.kind if isinstance(groups, ArrayGroups) else groups.output_dtype
+            check_same_length(groups, others)
+        left, right = (comparison.prepare(comparison.summarize(side), output) for side in (groups, others))
+        return _Sides(comparison, left, right, output, Target.of(groups, others))

@@ -7,16 +7,20 @@ a pipeline. All of them use the weights of the groups, for example those of `Emb
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
-from sklearn_mcsg.engine.model import in_precision, raise_not_finite
+from sklearn_mcsg.engine.model import raise_not_finite
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.groups.blocks import blocks
@@ -26,7 +30,7 @@ from sklearn_mcsg.similarity.base import GroupSimilarity
 __all__ = ["SIF", "MeanVector", "WordMoversDistance"]
 
 
-class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
+class MeanVector(GroupSimilarity):
     """Cosine of the groups' mean vectors (MWV).
 
     Parameters
@@ -66,31 +70,12 @@ class MeanVector(GroupSimilarity[np.ndarray | None, np.ndarray, np.ndarray]):
         -------
         embedding : ndarray of shape (n_groups, n_features)
         """
-        learnt = self._learnt_for(self.output)
-        return self._prepare_groups(learnt, self.validate(X), self.output)
+        self._validate_params()
+        comparison = self._comparison_for(self.output)
+        return comparison.prepare(comparison.summarize(self._read(X, comparison)), self.output)
 
-    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
-        """Mean vector of each group."""
-        return _means(groups, groups.totals)
-
-    def compare(
-        self,
-        learnt: np.ndarray | None,
-        left: np.ndarray,
-        right: np.ndarray,
-        output: str,
-        dtype: np.dtype,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Cosines of all pairs."""
-        one = unit_length(left)
-        return compare_units(one, one if right is left else unit_length(right), output)
-
-    def compare_rows(
-        self, learnt: np.ndarray | None, left: np.ndarray, right: np.ndarray, output: str, dtype: np.dtype
-    ) -> np.ndarray:
-        """Cosines of pairs of the same row."""
-        return compare_unit_rows(unit_length(left), unit_length(right), output)
+    def _new_comparison(self) -> Comparison:
+        return MeanComparison()
 
 
 class SIF(MeanVector):
@@ -139,46 +124,22 @@ class SIF(MeanVector):
         super().__init__(output)
         self.n_components = n_components
 
-    def start(self, output: str | None = None) -> np.ndarray | None:
-        """No directions before `fit`; raise NotFittedError if some must be removed."""
-        if output is not None and self.n_components:
-            raise NotFittedError(f"SIF with n_components={self.n_components} is not fitted yet: call fit first.")
-        return None
-
-    def learn(self, summaries: np.ndarray) -> np.ndarray:
-        """Principal directions of the embeddings."""
-        if self.n_components > min(summaries.shape):
-            raise ValueError(
-                f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
-                f"features."
-            )
-        if not self.n_components:
-            return np.empty((0, summaries.shape[1]))
-        embedding = summaries.astype(np.float64, copy=False) / _scale_of(summaries)
-        _, vectors = np.linalg.eigh(embedding.T @ embedding)
-        return vectors[:, ::-1][:, : self.n_components].T
-
-    def summarize(self, learnt: np.ndarray | None, groups: Groups) -> np.ndarray:
-        """Sum of each group's weighted vectors, divided by their number."""
-        return _means(groups, groups.sizes)
-
-    def prepare(self, learnt: np.ndarray | None, summaries: np.ndarray, output: str) -> np.ndarray:
-        """Embeddings without the principal directions."""
-        if learnt is not None and len(learnt) != self.n_components:
-            raise ValueError("n_components has changed since fit: call fit again.")
-        if learnt is None or not self.n_components:
-            return summaries
-        scale = _scale_of(summaries)
-        scaled = summaries / scale
-        return (scale * (scaled - scaled @ learnt.T @ learnt)).astype(summaries.dtype, copy=False)
+    def _new_comparison(self) -> Comparison:
+        return SIFComparison(self.n_components)
 
     @property
     def components_(self) -> np.ndarray:
         """The directions removed."""
-        return self._fitted.learnt
+        check_is_fitted(self)
+        comparison: Any = self._comparer.comparison
+        return comparison.components
+
+    def _check_comparable(self) -> None:
+        if len(self.components_) != self.n_components:
+            raise ValueError("n_components has changed since fit: call fit again.")
 
 
-class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
+class WordMoversDistance(GroupSimilarity):
     """Smallest cost of moving one group's vectors to the other's: exact optimal transport.
 
     The cost of a move is the Euclidean distance; the weights of each group are scaled to sum to 1 [1]_. Needs POT:
@@ -222,31 +183,106 @@ class WordMoversDistance(GroupSimilarity[None, Groups, Groups]):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def summarize(self, learnt: None, groups: Groups) -> Groups:
+    def _new_comparison(self) -> Comparison:
+        return TransportComparison(self.n_jobs, self.verbose)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanComparison(Comparison[np.ndarray, np.ndarray]):
+    """Cosines of mean vectors."""
+
+    def summarize(self, groups: Groups) -> np.ndarray:
+        """Mean vector of each group."""
+        return _means(groups, groups.totals)
+
+    def compare(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
+        """Cosines of all pairs."""
+        one = unit_length(left)
+        return compare_units(one, one if right is left else unit_length(right), output)
+
+    def compare_rows(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
+        """Cosines of pairs of the same row."""
+        return compare_unit_rows(unit_length(left), unit_length(right), output)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SIFComparison(MeanComparison):
+    """Cosines of weighted means without the principal directions of a corpus."""
+
+    n_components: int = 0
+    components: np.ndarray | None = None
+
+    def summarize(self, groups: Groups) -> np.ndarray:
+        """Sum of each group's weighted vectors, divided by their number."""
+        return _means(groups, groups.sizes)
+
+    def learn(self, summaries: np.ndarray) -> Self:
+        """Principal directions of the embeddings."""
+        if self.n_components > min(summaries.shape):
+            raise ValueError(
+                f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
+                f"features."
+            )
+        if not self.n_components:
+            return replace(self, components=np.empty((0, summaries.shape[1])))
+        embedding = summaries.astype(np.float64, copy=False) / _scale_of(summaries)
+        _, vectors = np.linalg.eigh(embedding.T @ embedding)
+        return replace(self, components=vectors[:, ::-1][:, : self.n_components].T)
+
+    def unlearnt(self) -> Self:
+        """The comparison without directions."""
+        return replace(self, components=None)
+
+    def ready_for(self, output: str) -> Self:
+        """Raise NotFittedError if directions must be learnt first."""
+        if self.n_components and self.components is None:
+            raise NotFittedError(f"SIF with n_components={self.n_components} is not fitted yet: call fit first.")
+        return super().ready_for(output)
+
+    def prepare(self, summaries: np.ndarray, output: str) -> np.ndarray:
+        """Embeddings without the principal directions."""
+        if self.components is None or not self.n_components:
+            return summaries
+        scale = _scale_of(summaries)
+        scaled = summaries / scale
+        rest = scaled - scaled @ self.components.T @ self.components
+        return (scale * rest).astype(summaries.dtype, copy=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransportComparison(Comparison[Groups, Groups]):
+    """Costs of optimal transport, computed one by one."""
+
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def summarize(self, groups: Groups) -> Groups:
         """The groups with weights that sum to 1."""
         return balanced(without_labels(without_weightless(groups)))
 
-    def compare(
-        self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def compare(self, left: Groups, right: Groups, output: str) -> np.ndarray:
         """Distances of all pairs."""
         symmetric = right is left
         pairs = ((i, slice(i + 1 if symmetric else 0, len(right))) for i in range(len(left)))
         values = self._transport(left, right, pairs, len(left) * len(right) // (2 if symmetric else 1))
-        matrix = np.zeros((len(left), len(right)), dtype)
+        matrix = np.zeros((len(left), len(right)))
         for row, columns, distances in values:
-            matrix[row, columns] = in_precision(distances, dtype)
+            matrix[row, columns] = distances
             if symmetric:
-                matrix[columns, row] = matrix[row, columns]
+                matrix[columns, row] = distances
         return -matrix if output == "similarity" else matrix
 
-    def compare_rows(self, learnt: None, left: Groups, right: Groups, output: str, dtype: np.dtype) -> np.ndarray:
+    def compare_rows(self, left: Groups, right: Groups, output: str) -> np.ndarray:
         """Distances of pairs of the same row."""
-        values = np.empty(len(left), dtype)
+        values = np.empty(len(left))
         pairs = ((i, slice(i, i + 1)) for i in range(len(left)))
         for row, _, distances in self._transport(left, right, pairs, len(left)):
-            values[row] = in_precision(distances, dtype)[0]
+            values[row] = distances[0]
         return -values if output == "similarity" else values
+
+    def with_jobs(self, n_jobs: int | None, verbose: int) -> Self:
+        """The comparison with a number of jobs and verbosity."""
+        return replace(self, n_jobs=n_jobs, verbose=verbose)
 
     def _transport(
         self, left: Groups, right: Groups, pairs: Iterator[tuple[int, slice]], total: int
@@ -296,9 +332,5 @@ def _scale_of(values: np.ndarray) -> float:
 
 
 def import_pot() -> Any:
-    """The package POT, or an error that says how to install it."""
-    try:
-        import ot
-    except ImportError as error:
-        raise ImportError('WordMoversDistance needs the package POT: pip install "sklearn-mcsg[wmd]".') from error
-    return ot
+    """The package POT."""
+    return import_extra("ot", "WordMoversDistance")

@@ -9,32 +9,28 @@ from typing import Any, ClassVar
 
 import joblib
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import CRITERIA, Criterion
-from sklearn_mcsg.engine.coordinates import Coordinates
-from sklearn_mcsg.engine.learnt import Learnt
-from sklearn_mcsg.engine.model import GroupModel, in_precision
+from sklearn_mcsg.engine import capabilities
+from sklearn_mcsg.engine.chance import PermutationTest, permutation_test
+from sklearn_mcsg.engine.comparer import Comparer
+from sklearn_mcsg.engine.comparison import ModelComparison
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
-from sklearn_mcsg.engine.points import PointSpace
-from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.explanation import Explanation, explain_groups
+from sklearn_mcsg.engine.results import in_precision
+from sklearn_mcsg.explanation import VectorExplanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
-from sklearn_mcsg.groups.arrays import ArrayKind
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
-from sklearn_mcsg.similarity import calibration
+from sklearn_mcsg.groups.checks import check_indices
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
 __all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
 
-_SIMILARITY = OUTPUTS["similarity"]
 
-
-class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
+class ModelComparisonSimilarity(GroupSimilarity):
     """Similarity of groups of vectors: did one model generate both, or two?
 
     The similarity of two groups is the difference of an information criterion between two separate models and one
@@ -138,12 +134,10 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
     array([0, 0, 1])
     """
 
-    outputs = tuple(OUTPUTS)
-    _takes_arrays = True
     _parameter_constraints: ClassVar[dict] = {
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood],
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
-        "output": [StrOptions(set(outputs))],
+        "output": [StrOptions(set(OUTPUTS))],
         "balanced": ["boolean"],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
@@ -181,148 +175,9 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # Hooks of the base class --------------------------------------------------------------------------------------
-
-    def start(self, output: str | None = None) -> Learnt:
-        """State given by the parameters alone; raise NotFittedError if `output` needs a fitted corpus."""
-        comparison = self._new_comparison()
-        comparison.check_output(OUTPUTS[self.output if output is None else output])
-        reasons = [] if output is None else comparison.unlearnt(self.prior_strength, OUTPUTS[output])
-        if reasons:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, and {' and '.join(reasons)} must be learnt "
-                f"from a corpus. Call 'fit' with appropriate arguments before using this estimator."
-            )
-        return Learnt(replace(comparison, n_jobs=self.n_jobs, verbose=self.verbose), choose_output(self.output))
-
-    def summarize(self, learnt: Learnt, groups: Groups) -> Statistics:
-        """Sufficient statistics of the groups."""
-        return learnt.comparison.statistics(groups)
-
-    def learn(self, summaries: Statistics, references: np.ndarray | None = None) -> Learnt:
-        """Learn prior and pseudo-vectors from statistics, and draw reference groups unless they are given."""
-        if references is None:
-            references = np.arange(len(summaries))
-            if len(references) > self.n_references:
-                random_state = check_random_state(self.random_state)
-                references = np.sort(random_state.choice(len(references), self.n_references, replace=False))
-        start = self.start()
-        comparison = start.comparison.completed(summaries, self.prior_strength)
-        found: Any = {"comparison": comparison, "start": start.comparison, "prior_strength": self.prior_strength}
-        return replace(start, statistics=summaries, references=references, **found)
-
-    def carry(self, learnt: Learnt, summaries: Statistics | None) -> Learnt:
-        """What was learnt, with the statistics of other groups or none."""
-        return learnt.carried_to(summaries, OUTPUTS[self.output])
-
-    def prepare(self, learnt: Learnt, summaries: Statistics, output: str) -> Prepared:
-        """Compute the criteria of the groups."""
-        if summaries is learnt.statistics:
-            return learnt.fitted(OUTPUTS[output])
-        return learnt.prepare(summaries, OUTPUTS[output])
-
-    def compare(
-        self,
-        learnt: Learnt,
-        left: Prepared,
-        right: Prepared,
-        output: str,
-        dtype: np.dtype,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Compare all pairs; only half of them are computed if both sides are the same object."""
-        chosen, other = OUTPUTS[output], None if right is left else right
-        if isinstance(dtype, ArrayKind):
-            return learnt.comparison_for(chosen).all_pairs_on_device(left, other, chosen, dtype)
-        return learnt.comparison_for(chosen).all_pairs(left, other, chosen, dtype, out)
-
-    def compare_rows(self, learnt: Learnt, left: Prepared, right: Prepared, output: str, dtype: np.dtype) -> np.ndarray:
-        """Compare pairs of the same row."""
-        compare = learnt.comparison_for(OUTPUTS[output]).row_by_row
-        if isinstance(dtype, ArrayKind):
-            return dtype.result(dtype.asarray(compare(left, right, OUTPUTS[output])))
-        return compare(left, right, OUTPUTS[output], dtype)
-
-    def learnt(self) -> Learnt:
-        """The learnt state as a plain object; before `fit`, the state given by the parameters alone."""
-        self._validate_params()
-        if not self._is_fitted:
-            return self.start()
-        found = {"output": choose_output(self.output), "dtype": self._fitted.dtype, "null": self._fitted.null}
-        return replace(self._learnt_for(self.output), **found)
-
-    def _needs_corpus(self) -> bool:
-        """Whether something has to be learnt from a corpus before groups can be compared."""
-        self._validate_params()
-        return bool(self._new_comparison().unlearnt(self.prior_strength, choose_output(self.output)))
-
-    def point_space(self) -> PointSpace | None:
-        """The likelihood's coordinates, if it has them and coordinates can represent the output."""
-        learnt, output = self._learnt_for(self.output), OUTPUTS[self.output]
-        likelihood = learnt.comparison.likelihood
-        n_features = learnt.statistics.n_features
-        if not output.can_be_embedded or not likelihood.has_coordinates(n_features):
-            return None
-        corpus = likelihood.pseudo_group(learnt.statistics, 1.0)
-        return PointSpace(Coordinates(learnt.comparison.with_jobs(None), corpus, 1.0), output.is_angle)
-
-    def sizes(self, prepared: Prepared) -> np.ndarray:
-        """Total weight of each group: by chance, distances of small groups are larger."""
-        return prepared.n
-
-    def null_power(self, output: str) -> int:
-        """The power of a normal variable that distances of random pairs resemble."""
-        return OUTPUTS[output].null_power
-
-    def _learnt_for(self, output: str) -> Learnt:
-        learnt = super()._learnt_for(output).with_jobs(self.n_jobs, self.verbose)
-        learnt.comparison.check_output(OUTPUTS[output])
-        return learnt
-
-    def _new_comparison(self) -> GroupModel:
-        """A comparison from the parameters, before anything is learnt."""
-        likelihood = LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
-        criterion = CRITERIA[self.criterion]() if isinstance(self.criterion, str) else clone(self.criterion)
-        comparison = GroupModel(likelihood, criterion, self.reg_covar, self.penalty_scale, balanced=self.balanced)
-        comparison.check(self.prior_strength)
-        return comparison
-
-    def _set_fitted(self, summaries: Statistics, dtype: np.dtype, learnt: Learnt | None = None) -> None:
-        super()._set_fitted(summaries, dtype, learnt)
-        learnt = self._fitted.learnt
-        self.likelihood_ = learnt.comparison.likelihood
-        self.criterion_ = learnt.comparison.criterion
-        self.references_ = learnt.references
-        self._fitted_key = self._model_key()
-
-    def stored_state(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters; empty before `fit`."""
-        state = super().stored_state()
-        if not state:
-            return {}
-        if not len(self.references_):
-            raise ValueError("The groups are not those that were learnt from: save the similarity that they came from.")
-        return {**state, "references": self.references_}
-
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
-        super().restore_state({**state, "learnt": self.learn(state["summaries"], state["references"])})
-
-    def _check_unchanged(self) -> None:
-        if self._model_key() != self._fitted_key:
-            raise ValueError(
-                "likelihood, criterion, reg_covar or balanced has changed since fit: call fit with all groups."
-            )
-
-    def _model_key(self) -> tuple:
-        """The parameters that the kept statistics depend on."""
-        parts = (self.likelihood, self.criterion)
-        keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
-        return *keys, self.reg_covar, self.balanced
-
-    # Public methods -----------------------------------------------------------------------------------------------
-
-    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None) -> Explanation:
+    def explain(
+        self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None
+    ) -> VectorExplanation:
         """Explain the similarity of two groups by their vectors.
 
         Parameters
@@ -334,7 +189,7 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : VectorExplanation
             Parts that sum to the output ``"similarity"``.
 
         Examples
@@ -347,19 +202,19 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
           against: train -2.18, cat -1.89, dog -0.97
           (compared with the average vector)
         """
-        return explain_groups(*self._read_two(a, b), labels)
+        model, pair = self._read_two(a, b)
+        return explain_groups(model, pair, labels)
 
-    def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[Learnt, Groups, Groups]:
-        """The learnt state and two validated single groups."""
+    def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[GroupModel, tuple[Groups, Groups]]:
+        """The model of a group, and two validated single groups."""
         self._validate_params()
-        learnt = self._learnt_for("similarity")
-        one, other = (
-            validate_group(x, allow_empty=self.prior_strength > 0, name=name) for name, x in (("a", a), ("b", b))
-        )
+        comparison = self._comparison_for("similarity")
+        one, other = (validate_group(x, allow_empty=self._allows_empty, name=name) for name, x in (("a", a), ("b", b)))
         check_same_width(one, other, "ab")
-        return learnt, self.validate(one, "a"), self.validate(other, "b")
+        pair = self._read(one, comparison, "a", arrays=False), self._read(other, comparison, "b", arrays=False)
+        return comparison.model, pair
 
-    def paired_test(self, a: GroupsLike, b: GroupsLike, *, n_permutations: int = 999) -> calibration.PermutationTest:
+    def paired_test(self, a: GroupsLike, b: GroupsLike, *, n_permutations: int = 999) -> PermutationTest:
         """Test whether one distribution generated both groups, by random divisions of their vectors.
 
         Under this hypothesis all divisions are exchangeable, so the test keeps its level for any distribution. If there
@@ -386,8 +241,8 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         0.001
         """
         check_positive_integer(n_permutations, "n_permutations")
-        learnt, one, other = self._read_two(a, b)
-        return calibration.permutation_test(learnt, one, other, n_permutations, check_random_state(self.random_state))
+        model, (one, other) = self._read_two(a, b)
+        return permutation_test(model, one, other, n_permutations, check_random_state(self.random_state))
 
     def score_samples(self, X: GroupsLike) -> np.ndarray:
         """Information criterion of each group, with the sign of the paper: lower is better.
@@ -405,9 +260,10 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         criterion : ndarray of shape (n_groups,)
         """
         self._validate_params()
-        learnt = self._learnt_for("similarity")
-        groups = self.validate(X)
-        return in_precision(learnt.prepare(groups, _SIMILARITY).information, groups.output_dtype)
+        comparison = self._comparison_for("similarity")
+        groups = self._read(X, comparison, arrays=False)
+        prepared = comparison.prepare(comparison.summarize(groups), "similarity")
+        return in_precision(prepared.information, groups.output_dtype)
 
     def score(self, X: GroupsLike, y: object = None) -> float:
         """Negative mean of `score_samples`: higher is better, as `GridSearchCV` expects.
@@ -426,6 +282,51 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         score : float
         """
         return -float(np.mean(self.score_samples(X), dtype=np.float64))
+
+    def _new_comparison(self) -> ModelComparison:
+        """A comparison from the parameters, before anything is learnt."""
+        model = capabilities.new_model(
+            self.likelihood,
+            self.criterion,
+            reg_covar=self.reg_covar,
+            penalty_scale=self.penalty_scale,
+            balanced=self.balanced,
+            prior_strength=self.prior_strength,
+        )
+        return ModelComparison(model, self.prior_strength, self.n_references, self.random_state)
+
+    def _keep(self, comparer: Comparer) -> None:
+        super()._keep(comparer)
+        comparison: Any = comparer.comparison
+        self.likelihood_ = comparison.model.likelihood
+        self.criterion_ = comparison.model.criterion
+        self.references_ = comparison.references
+        self._fitted_key = self._model_key()
+
+    def _check_unchanged(self) -> None:
+        if self._model_key() != self._fitted_key:
+            raise ValueError(
+                "likelihood, criterion, reg_covar or balanced has changed since fit: call fit with all groups."
+            )
+
+    def _model_key(self) -> tuple:
+        """The parameters that the kept statistics depend on."""
+        parts = (self.likelihood, self.criterion)
+        keys = (p if isinstance(p, str) else (type(p), joblib.hash(p.get_params())) for p in parts)
+        return *keys, self.reg_covar, self.balanced
+
+    def __mcsg_state__(self) -> dict[str, Any]:
+        state = super().__mcsg_state__()
+        if not state:
+            return {}
+        comparison: Any = self._comparer.comparison
+        if comparison.corpus is not self._comparer.summaries:
+            raise ValueError("The groups are not those that were learnt from: save the similarity that they came from.")
+        return {**state, "references": self.references_}
+
+    def _stored_comparison(self, state: dict[str, Any]) -> ModelComparison:
+        references = check_indices(state["references"], len(state["summaries"]))
+        return replace(self._new_comparison(), references=references)
 
 
 def model_comparison_similarity(
@@ -475,7 +376,9 @@ def model_comparison_similarity(
            [17.18, 16.19,  0.  ]])
     """
     estimator = ModelComparisonSimilarity(likelihood, criterion, output=output, **params)
-    if estimator._needs_corpus():
+    estimator._validate_params()
+    model = estimator._new_comparison().model
+    if capabilities.needs_corpus(model, estimator.prior_strength, choose_output(output)):
         estimator.fit(X)
         if Y is not None:
             estimator.partial_fit(Y)

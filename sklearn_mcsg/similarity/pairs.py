@@ -14,10 +14,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from sklearn_mcsg._checks import check_share
+from sklearn_mcsg.engine.comparer import ComparesGroups
+from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_group
 from sklearn_mcsg.similarity.estimator import split_pipeline
 
-__all__ = ["PairSimilarity", "spearman_interval"]
+__all__ = ["PairSimilarity"]
 
 
 class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
@@ -112,8 +114,8 @@ class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
         if before is not None:
             sides = tuple(before.transform(side) for side in sides)
         values = similarity.paired(*sides)
-        is_similarity = getattr(similarity, "output", "similarity") == "similarity"
-        return values if getattr(similarity, "higher_is_nearer", is_similarity) else -values
+        output = getattr(similarity, "output", "distance" if isinstance(similarity, ComparesGroups) else "similarity")
+        return values if output in OUTPUTS and OUTPUTS[output].higher_is_nearer else -values
 
     def score(self, X: GroupsLike, y: ArrayLike) -> float:
         """Spearman's rank correlation of the similarities with given values.
@@ -176,7 +178,7 @@ def spearman_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_mcsg import spearman_interval
+    >>> from sklearn_mcsg.similarity.pairs import spearman_interval
     >>> rng = np.random.default_rng(0)
     >>> gold = rng.normal(size=200)
     >>> rho, low, high = spearman_interval(gold, gold + rng.normal(size=200), random_state=0)

@@ -12,19 +12,26 @@ their leading eigenvectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.embedding._landmarks import Landmarks
-from sklearn_mcsg.embedding.points import EmbeddedGroups
+from sklearn_mcsg.embedding._points import PointComparison
+from sklearn_mcsg.embedding._projection import ROUNDING, Projection
+from sklearn_mcsg.engine.capabilities import instance_of
+from sklearn_mcsg.engine.chance import NullDistribution, checked_null
+from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.coordinates import (
     Axes,
     Coordinates,
@@ -33,28 +40,26 @@ from sklearn_mcsg.engine.coordinates import (
     corpus_of,
     merged_corpora,
     merged_moments,
-    project,
 )
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
-from sklearn_mcsg.engine.outputs import choose_output
+from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.explanation import PairExplanation, pair_labels
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, validate_group
-from sklearn_mcsg.groups.array_groups import ArrayGroups, project_on_device
+from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
-from sklearn_mcsg.similarity.base import GroupSimilarity
+from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.similarity.pvalues import HasPValues
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupEmbedding"]
 
 _TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
-_ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
 
 
 @register
-class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Embed groups of vectors as points whose distances are model comparisons.
 
     To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the
@@ -80,10 +85,10 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         Variance of the isotropic noise around each vector.
     method : {"auto", "coordinates", "landmarks"}, default="auto"
         ``"auto"`` uses coordinates where the likelihood has them, and landmarks otherwise.
-    n_references : int, default=512
-        Largest number of reference groups for landmarks.
+    n_landmarks : int, default=512
+        Largest number of landmarks, which are groups of the corpus.
     random_state : int, RandomState instance or None, default=None
-        Determines the reference groups. Pass an int for reproducible results.
+        Determines the landmarks. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of jobs that embed groups in parallel, as in joblib.
     verbose : int, default=0
@@ -129,7 +134,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, HasMethods(["fit", "compare_with_fitted"])],
+        "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, GroupSimilarity],
         "whiten": [Interval(Real, 0, 1, closed="both")],
         "spread": [Interval(Real, 0, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -137,7 +142,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"auto", "coordinates", "landmarks"})],
-        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -154,7 +159,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         prior_strength: float = 0.0,
         reg_covar: float = 1e-6,
         method: str = "auto",
-        n_references: int = 512,
+        n_landmarks: int = 512,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -167,7 +172,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self.prior_strength = prior_strength
         self.reg_covar = reg_covar
         self.method = method
-        self.n_references = n_references
+        self.n_landmarks = n_landmarks
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -188,58 +193,17 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """
         self._validate_params()
         similarity = self._landmark_similarity()
-        groups = self._read_groups(X, similarity is None)
+        groups = self._read_groups(X, arrays=similarity is None, fitted=False)
         if len(groups) < 2:
             raise ValueError(_TOO_FEW)
         if similarity is None:
-            likelihood = self._new_likelihood()
-            params = self.reg_covar, float(self.prior_strength), float(self.spread)
-            space: Coordinates | Landmarks = Coordinates.learnt_from(groups, likelihood, *params)
+            corpus = corpus_of(groups, self._new_likelihood(), self.reg_covar)
+            space: Coordinates | Landmarks = self._coordinates_around(corpus)
         else:
-            random_state = check_random_state(self.random_state)
-            space = Landmarks.learnt_from(groups, similarity, self.n_references, random_state)
-        self._set_fitted(space, self._moments_of(space, groups))
+            rng = check_random_state(self.random_state)
+            space = Landmarks.learnt_from(groups, similarity, self.n_landmarks, rng)
+        self._keep(space, self._moments_of(space, groups))
         self._keep_features(X, groups)
-        return self
-
-    def fit_parts(self, reduce_parts: Callable[[Callable[[GroupsLike], Any], Callable[..., Any]], Any]) -> Self:
-        """Fit to a corpus that comes in parts, as `fit` would to all of it. Every part is needed twice.
-
-        Parameters
-        ----------
-        reduce_parts : callable
-            Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
-            the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
-            other processes.
-
-        Returns
-        -------
-        self : GroupEmbedding
-
-        Examples
-        --------
-        >>> from functools import reduce
-        >>> import numpy as np
-        >>> from sklearn_mcsg import GroupEmbedding
-        >>> parts = [np.random.default_rng(seed).normal(size=(50, 4, 3)) for seed in range(4)]
-        >>> embedding = GroupEmbedding().fit_parts(lambda function, merge: reduce(merge, map(function, parts)))
-        >>> whole = GroupEmbedding().fit(np.concatenate(parts))
-        >>> np.allclose(embedding.transform(parts[0]), whole.transform(parts[0]))
-        True
-        """
-        self._validate_params()
-        if self._landmark_similarity() is not None:
-            raise ValueError("An embedding by landmarks does not learn from parts: fit it to a sample of the groups.")
-        likelihood = self._new_likelihood()
-        worker = clone(self)
-        corpus = reduce_parts(worker._corpus_of, partial(merged_corpora, likelihood))
-        params = self.reg_covar, float(self.prior_strength), float(self.spread)
-        space = Coordinates.around(corpus, likelihood, *params)
-        moments = reduce_parts(partial(worker._moments_of, space), merged_moments)
-        if moments.n < 2:
-            raise ValueError(_TOO_FEW)
-        self._set_fitted(space, moments)
-        self._restore_features({"n_features_in_": corpus.n_features, "feature_names_in_": None})
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -262,8 +226,8 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         if not hasattr(self, "_space"):
             return self.fit(X)
         self._validate_params()
-        groups = self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)
-        self._set_fitted(self._space, self._moments.merged(self._moments_of(self._space, groups)))
+        groups = self._read(X)
+        self._keep(self._space, self._moments.merged(self._moments_of(self._space, groups)))
         return self
 
     def transform(self, X: GroupsLike) -> np.ndarray:
@@ -279,7 +243,7 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
         check_is_fitted(self, "components_")
-        return self._with_index(X, self._embed(self._read_groups(X, isinstance(self._space, Coordinates), fitted=True)))
+        return self._with_index(X, self._embed(self._read(X)))
 
     def pairwise(self, X: GroupsLike, Y: GroupsLike | None = None, *, output: str | None = None) -> np.ndarray:
         """Compare all pairs of groups by the cosine of their embeddings.
@@ -315,12 +279,9 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """
         return compare_unit_rows(*self._embed_both(X, Y, output, paired=True))
 
-    @property
-    def higher_is_nearer(self) -> bool:
-        """False: `pairwise` and `paired` return distances."""
-        return False
-
-    def explain(self, a: GroupsLike, b: GroupsLike, *, labels: Any = None) -> PairExplanation:
+    def explain(
+        self, a: GroupsLike, b: GroupsLike, *, labels: Sequence[Sequence[str]] | None = None
+    ) -> PairExplanation:
         """Explain the cosine of two groups by pairs of their vectors.
 
         The coordinates of a group are divided among its vectors: means by their weighted deviation, log variances by
@@ -341,75 +302,112 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         """
         check_is_fitted(self, "components_")
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
-        left, right = map(self.parts, pair)
+        left, right = (self._shares(group) for group in pair)
         return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
 
-    def validate(self, X: GroupsLike) -> Groups:
-        """Turn any accepted input into `Groups` that can be embedded, or raise an error.
+    # P-values -----------------------------------------------------------------------------------------------------
+
+    def calibrate(
+        self,
+        X: GroupsLike,
+        *,
+        n_pairs: int = 20_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
 
         Parameters
         ----------
         X : groups
-            Groups to embed.
+            Groups to draw pairs from. Use groups of the same domain as the pairs to test: p-values calibrated on
+            another domain are too small.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines the pairs; ``None`` means the estimator's own `random_state`.
 
         Returns
         -------
-        groups : Groups
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupEmbedding
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> embedding = GroupEmbedding(random_state=0).fit(X).calibrate(X)
+        >>> embedding.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
         """
+        check_positive_integer(n_pairs, "n_pairs")
+        comparer = self.__mcsg_comparer__(self.__mcsg_groups__(X))
+        seed = self.random_state if random_state is None else random_state
+        self._null = comparer.calibrated(n_pairs, check_random_state(seed)).null
+        return self
+
+    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
+        """Share of random pairs that are at least as near as each given pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are nearer than most random pairs.
+        """
+        null = self._null_distribution()
+        distances = self.paired(X, Y)
+        return null.p_value(0.5 * np.ones(len(distances)), distances.astype(np.float64))
+
+    def _null_distribution(self) -> NullDistribution:
+        null = getattr(self, "_null", None)
+        if null is None:
+            raise NotFittedError("p_value and similar need random pairs: call calibrate first.")
+        return null
+
+    # The comparer and its storage ---------------------------------------------------------------------------------
+
+    def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
+        """The comparer that keeps the embeddings of groups."""
+        check_is_fitted(self, "components_")
+        if groups is None:
+            raise TypeError("An embedding keeps no groups: its comparer needs some.")
+        comparison = PointComparison(self)
+        return Comparer.of(comparison, comparison.summarize(groups), "distance", groups.output_dtype)
+
+    def __mcsg_groups__(self, X: GroupsLike) -> Groups:
+        """Groups to embed, validated."""
         check_is_fitted(self, "components_")
         return self._check_fitted_groups(X)
 
-    def parts(self, group: Groups) -> np.ndarray:
-        """Part of each vector of one group in the group's embedding.
-
-        Parameters
-        ----------
-        group : Groups of length 1
-            The group.
-
-        Returns
-        -------
-        parts : ndarray of shape (n_vectors, `n_components_`)
-            They sum to the embedding, before it is scaled to unit length.
-        """
-        if not isinstance(self._space, Coordinates):
-            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
-        return self._space.shares(group, self.mean_) @ self._projection()
-
-    def as_similarity(self, X: GroupsLike | None = None) -> EmbeddedGroups:
-        """The similarity that keeps the embeddings of its fitted groups, which `GroupNeighbors` uses.
-
-        Parameters
-        ----------
-        X : groups, default=None
-            Groups whose embeddings it keeps, under this embedding as it was fitted; ``None`` leaves it unfitted.
-
-        Returns
-        -------
-        similarity : EmbeddedGroups
-        """
-        similarity = EmbeddedGroups(clone(self))
-        return similarity if X is None else similarity.keep(self, X)
-
-    def stored_state(self) -> dict[str, Any]:
-        """What was learnt, to be saved beside the parameters; nothing before `fit`."""
+    def __mcsg_state__(self) -> dict[str, Any]:
+        """What `fit` has learnt, for storage; empty before `fit`."""
         if not hasattr(self, "_space"):
             return {}
-        return {"space": self._space, "moments": self._moments, **self._stored_features()}
+        state = {"space": self._space, "moments": self._moments, "null": getattr(self, "_null", None)}
+        return {**state, **self._stored_features()}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Keep what was stored."""
         if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
             raise TypeError("an embedding needs a space and its moments")
-        self._set_fitted(state["space"], state["moments"])
+        self._keep(state["space"], state["moments"])
+        if state["null"] is not None:
+            self._null = checked_null(state["null"])
         self._restore_features(state)
+
+    # Plumbing -----------------------------------------------------------------------------------------------------
 
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
 
     def _new_likelihood(self) -> Likelihood:
-        return LIKELIHOODS[self.likelihood]() if isinstance(self.likelihood, str) else clone(self.likelihood)
+        return instance_of(self.likelihood, LIKELIHOODS)
 
     def _landmark_similarity(self) -> GroupSimilarity | None:
         """The similarity to embed by landmarks, or None where there are coordinates."""
@@ -425,9 +423,14 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
             params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
             return ModelComparisonSimilarity(self.likelihood, output="divergence", **params)
         similarity = clone(self.likelihood)
-        return similarity.set_params(output="distance") if similarity.higher_is_nearer else similarity
+        return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
 
-    def _set_fitted(self, space: Coordinates | Landmarks, moments: Moments) -> None:
+    def _coordinates_around(self, corpus: Statistics) -> Coordinates:
+        """The coordinates around the model of a corpus."""
+        params = self.reg_covar, float(self.prior_strength), float(self.spread)
+        return Coordinates.around(corpus, self._new_likelihood(), *params)
+
+    def _keep(self, space: Coordinates | Landmarks, moments: Moments) -> None:
         """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
         axes = Axes.of(moments)
         rank = len(axes.variance)
@@ -438,40 +441,45 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self.mean_, self.components_ = self._axes.mean, self._axes.components
         self.explained_variance_ = self._axes.variance
 
-    def _projection(self) -> np.ndarray:
-        """From coordinates to components, whitened."""
-        return self._axes.projection(self.whiten)
+    def _read(self, X: GroupsLike) -> Any:
+        """Validated groups, or `ArrayGroups` if X holds arrays of another library and there are coordinates."""
+        return self._read_groups(X, arrays=isinstance(self._space, Coordinates), fitted=True)
 
-    def _corpus_of(self, X: GroupsLike) -> Statistics:
-        """One group in place of a part of the corpus."""
-        return corpus_of(self._check_groups(X), self._new_likelihood(), self.reg_covar)
-
-    def _moments_of(self, space: Coordinates | Landmarks, X: GroupsLike) -> Moments:
+    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups) -> Moments:
         """Moments of the coordinates of groups."""
-        groups = X if isinstance(X, ArrayGroups) else self._check_groups(X)
         return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
-    def _embed(self, groups: Any) -> Any:
+    def _embed(self, groups: Groups | ArrayGroups) -> Any:
         """Embeddings of validated groups."""
+        projection = Projection(self.mean_, self._axes.projection(self.whiten), self.normalize)
         if isinstance(groups, ArrayGroups):
-            further = groups.kind, self.mean_, self._projection(), _ROUNDING if self.normalize else None
-            found = self._over_batches(project_on_device, groups, self._space, *further)
-            return groups.kind.xp.concat([rows for _, rows in found])
+            projection = replace(projection, kind=groups.kind)
+            parts = [rows for _, rows in self._over_batches(projection, groups, self._space)]
+            return groups.kind.xp.concat(parts)
         result = np.empty((len(groups), self.n_components_), groups.output_dtype)
-        for batch, rows in self._over_batches(project, groups, self._space, self.mean_, self._projection()):
-            result[batch] = unit_length(rows, _ROUNDING) if self.normalize else rows
+        for batch, rows in self._over_batches(projection, groups, self._space):
+            result[batch] = rows
         return result
 
-    def _over_batches(
-        self, function: Callable, groups: Any, space: Coordinates | Landmarks, *further: Any
-    ) -> Iterator[tuple[slice, Any]]:
-        """Call a function with the space, each batch of groups and where it begins; in order, on several jobs."""
-        every = list(batches(len(groups), space.n_coordinates))
-        tasks = ((function, space, groups[batch], batch, *further) for batch in every)
+    def _over_batches(self, function: Callable, groups: Any, space: Coordinates | Landmarks) -> Iterator[Any]:
+        """Each batch of groups with a function of its coordinates; in order, on several jobs."""
+        every = list(batches(len(groups), space.width))
+        tasks = ((function, space, groups[batch], batch) for batch in every)
+        n_jobs = 1 if isinstance(groups, ArrayGroups) else self.n_jobs
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
-            for batch, result in run(_call, tasks, len(every), 1 if isinstance(groups, ArrayGroups) else self.n_jobs):
+            for batch, result in run(_call, tasks, len(every), n_jobs):
                 advance(batch.stop - batch.start)
                 yield batch, result
+
+    def _shares(self, group: Groups) -> np.ndarray:
+        """Part of each vector of one group in its embedding; they sum to it, before it is scaled to unit length."""
+        if not isinstance(self._space, Coordinates):
+            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
+        return self._space.shares(group, self.mean_) @ self._axes.projection(self.whiten)
+
+    def _units(self, groups: Groups) -> np.ndarray:
+        """Embeddings of validated groups at unit length."""
+        return unit_length(self._embed(groups), ROUNDING)
 
     def _embed_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
@@ -481,18 +489,77 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         Everything is validated before anything is computed.
         """
         check_is_fitted(self, "components_")
-        output = choose_output("distance" if output is None else output, EmbeddedGroups.outputs).name
-        left = self._check_fitted_groups(X)
+        output = choose_output("distance" if output is None else output, PointComparison.outputs).name
+        groups = self._check_fitted_groups(X)
         if Y is None:
-            embedded = unit_length(self._embed(left), _ROUNDING)
-            return embedded, embedded, output
-        right = self._check_fitted_groups(Y, "Y")
+            units = self._units(groups)
+            return units, units, output
+        others = self._check_fitted_groups(Y, "Y")
         if paired:
-            check_same_length(left, right)
-        return unit_length(self._embed(left), _ROUNDING), unit_length(self._embed(right), _ROUNDING), output
+            check_same_length(groups, others)
+        return self._units(groups), self._units(others), output
 
 
-def _call(
-    function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice, *further: Any
-) -> tuple[slice, Any]:
-    return batch, function(space(groups, batch.start), *further)
+def _call(function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice) -> tuple[slice, Any]:
+    return batch, function(space(groups, batch.start))
+
+
+def comparer_of_points(embedding: GroupEmbedding, points: np.ndarray) -> Comparer:
+    """The comparer of groups whose embeddings at unit length are known."""
+    if points.ndim != 2 or points.dtype.kind != "f" or points.shape[1] != embedding.n_components_:
+        raise ValueError(f"points of an embedding are kept as {points.dtype} of shape {points.shape}")
+    return Comparer.of(PointComparison(embedding), points, "distance", points.dtype)
+
+
+def fit_to_parts(
+    embedding: GroupEmbedding, reduce_parts: Callable[[Callable[[GroupsLike], Any], Callable[..., Any]], Any]
+) -> GroupEmbedding:
+    """Fit an embedding to a corpus that comes in parts, as `fit` would to all of it. Every part is needed twice.
+
+    Parameters
+    ----------
+    embedding : GroupEmbedding
+        The embedding.
+    reduce_parts : callable
+        Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
+        the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
+        other processes.
+
+    Returns
+    -------
+    embedding : GroupEmbedding
+
+    Examples
+    --------
+    >>> from functools import reduce
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupEmbedding
+    >>> from sklearn_mcsg.embedding import fit_to_parts
+    >>> parts = [np.random.default_rng(seed).normal(size=(50, 4, 3)) for seed in range(4)]
+    >>> embedding = fit_to_parts(GroupEmbedding(), lambda function, merge: reduce(merge, map(function, parts)))
+    >>> whole = GroupEmbedding().fit(np.concatenate(parts))
+    >>> np.allclose(embedding.transform(parts[0]), whole.transform(parts[0]))
+    True
+    """
+    embedding._validate_params()
+    if embedding._landmark_similarity() is not None:
+        raise ValueError("An embedding by landmarks does not learn from parts: fit it to a sample of the groups.")
+    worker = clone(embedding)
+    corpus = reduce_parts(partial(_corpus_of_part, worker), partial(merged_corpora, embedding._new_likelihood()))
+    space = embedding._coordinates_around(corpus)
+    moments = reduce_parts(partial(_moments_of_part, worker, space), merged_moments)
+    if moments.n < 2:
+        raise ValueError(_TOO_FEW)
+    embedding._keep(space, moments)
+    embedding._restore_features({"n_features_in_": corpus.n_features, "feature_names_in_": None})
+    return embedding
+
+
+def _corpus_of_part(worker: GroupEmbedding, X: GroupsLike) -> Statistics:
+    """One group in place of a part of the corpus."""
+    return corpus_of(worker._check_groups(X), worker._new_likelihood(), worker.reg_covar)
+
+
+def _moments_of_part(worker: GroupEmbedding, space: Coordinates, X: GroupsLike) -> Moments:
+    """Moments of the coordinates of a part of the corpus."""
+    return worker._moments_of(space, worker._check_groups(X))

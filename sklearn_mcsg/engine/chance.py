@@ -1,25 +1,23 @@
-"""GroupModel with chance: random pairs for p-values and thresholds, permutations for a single pair."""
+"""Comparison with chance: distances of random pairs, and random divisions of the vectors of two groups."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer, check_share
-from sklearn_mcsg.engine.learnt import Learnt
+from sklearn_mcsg._checks import check_share
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.engine.pairs import prepare, row_by_row
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.storage import register
 
@@ -122,138 +120,12 @@ class NullDistribution:
         return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
 
-class CalibrationMixin:
-    """Thresholds for a similarity of groups: p-values against random pairs."""
-
-    def calibrate(
-        self: Any,
-        X: GroupsLike | None = None,
-        *,
-        n_pairs: int = 20_000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> Any:
-        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
-
-        Parameters
-        ----------
-        X : groups, default=None
-            Groups to draw pairs from; ``None`` means the fitted groups. Use groups of the same domain as the pairs to
-            test: p-values calibrated on another domain are too small.
-        n_pairs : int, default=20_000
-            Number of random pairs.
-        random_state : int, RandomState instance or None, default=None
-            Determines the pairs; ``None`` means the estimator's own `random_state`.
-
-        Returns
-        -------
-        self : object
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_mcsg import ModelComparisonSimilarity
-        >>> rng = np.random.default_rng(0)
-        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
-        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
-        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
-        array([ True, False])
-        """
-        check_is_fitted(self)
-        self._validate_params()
-        check_positive_integer(n_pairs, "n_pairs")
-        learnt = self._learnt_for(self.output)
-        if X is None:
-            groups = self._fitted_groups(learnt, self.output)
-        else:
-            groups = self._prepare_groups(learnt, self.validate(X), self.output)
-
-        def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-            return self._distances_of_rows(learnt, groups[left], groups[right])
-
-        random_state = getattr(self, "random_state", None) if random_state is None else random_state
-        power = self.null_power(self.output)
-        null = null_distribution(
-            compare, self.sizes(groups), n_pairs, check_random_state(random_state), self.output, power
-        )
-        self._fitted = replace(self._fitted, null=null)
-        return self
-
-    def p_value(self: Any, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
-        """Share of random pairs of similar size that are at least as near as each given pair, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-
-        Returns
-        -------
-        p : ndarray of shape (n_groups,)
-            Small for pairs that are nearer than most random pairs.
-        """
-        null = self._calibrated()
-        learnt, left, right, *_ = self._prepare_both(X, Y, None, paired=True)
-        size = pair_size(self.sizes(left), self.sizes(right))
-        return null.p_value(size, self._distances_of_rows(learnt, left, right))
-
-    @property
-    def n_random_pairs(self: Any) -> int:
-        """Number of random pairs that a pair is compared with, once calibrated."""
-        return self._calibrated().window
-
-    def similar(self: Any, X: GroupsLike, Y: GroupsLike, *, level: float = 0.01) -> np.ndarray:
-        """Whether the p-value of each pair is at most `level`, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-        level : float, default=0.01
-            Accepted rate of false positives: random pairs that are called similar.
-
-        Returns
-        -------
-        similar : ndarray of shape (n_groups,) of bool
-        """
-        self._calibrated().check_level(level)
-        return self.p_value(X, Y) <= level
-
-    def sizes(self, prepared: Any) -> np.ndarray:
-        """What distances of prepared groups depend on by chance: nothing, unless a subclass says otherwise."""
-        return np.ones(len(prepared))
-
-    def null_power(self, output: str) -> int:
-        """The power of a normal variable that distances of random pairs resemble."""
-        return 1
-
-    def duplicate_limits(self: Any, level: float) -> Callable[[slice], np.ndarray]:
-        """Largest distances of duplicates among the fitted groups, once calibrated.
-
-        Parameters
-        ----------
-        level : float
-            Accepted rate of random pairs that are called duplicates.
-
-        Returns
-        -------
-        limits : callable
-            Returns the limits for a slice of rows of the matrix of all pairs.
-        """
-        null, size = self._calibrated(), self._fitted_sizes()
-        return lambda rows: null.threshold(pair_size(size[rows, None], size), level)
-
-    def _fitted_sizes(self: Any) -> np.ndarray:
-        return self.sizes(self._fitted_groups(self._learnt_for(self.output), self.output))
-
-    def _distances_of_rows(self: Any, learnt: Any, left: Any, right: Any) -> np.ndarray:
-        values = self.compare_rows(learnt, left, right, self.output, np.dtype(np.float64))
-        return OUTPUTS[self.output].as_distance(values)
-
-    def _calibrated(self: Any) -> NullDistribution:
-        null = self._fitted.null if hasattr(self, "_fitted") else None
-        if null is None or null.output != self.output:
-            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
-        return null
+def checked_null(null: object) -> NullDistribution:
+    """A null distribution from a file; raise unless it is one."""
+    if not isinstance(null, NullDistribution):
+        raise TypeError(f"random pairs are kept as a {type(null).__name__}")
+    null.check()
+    return null
 
 
 def null_distribution(
@@ -287,16 +159,19 @@ def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomStat
 
 
 def permutation_test(
-    learnt: Learnt, a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState
+    model: GroupModel, a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState
 ) -> PermutationTest:
     """Compare the similarity of two groups with that of random divisions of their vectors."""
     similarity = OUTPUTS["similarity"]
-    given, values = (
-        learnt.comparison.row_by_row(learnt.prepare(left, similarity), learnt.prepare(right, similarity), similarity)
-        for left, right in ((a, b), divisions(a, b, n_permutations, random_state))
-    )
-    at_most = int((values <= given[0] + 1e-9 * np.abs(values).max()).sum())
-    return PermutationTest(float(given[0]), at_most / len(values))
+
+    def compared(left: Groups, right: Groups) -> np.ndarray:
+        one, other = (prepare(model, model.statistics(groups), similarity) for groups in (left, right))
+        return row_by_row(model, one, other, similarity)
+
+    (given,) = compared(a, b)
+    values = compared(*divisions(a, b, n_permutations, random_state))
+    at_most = int((values <= given + 1e-9 * np.abs(values).max()).sum())
+    return PermutationTest(float(given), at_most / len(values))
 
 
 def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:

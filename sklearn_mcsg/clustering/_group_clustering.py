@@ -1,0 +1,224 @@
+"""Clustering of groups in their embedding: communities of the neighbour graph, or a given number by k-means."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._sklearn import HasMethods, Interval
+from sklearn_mcsg.clustering._points import cluster_points
+from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.engine.cosine import compare_units
+from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.similarity.estimator import split_pipeline
+
+__all__ = ["GroupClustering"]
+
+_ROUNDING = 1e-5  # of the length of points of unit length
+
+
+class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    """Cluster groups of vectors in their embedding, from a few to millions.
+
+    Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
+    there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there, once
+    from the cut into that many clusters and once from the first cut with that many clusters of at least half the mean
+    size; the clusters with the smaller sum of distances are kept.
+
+    Groups are near if their points in the embedding are. With ``normalize=True``, as in `make_text_embedding`, points
+    have unit length and are compared by the cosine, which is best for texts.
+
+    Parameters
+    ----------
+    n_clusters : int, default=None
+        Number of clusters; ``None`` finds communities and their number.
+    embedding : estimator, default=None
+        A `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding` builds for texts. ``None``
+        means ``GroupEmbedding(prior_strength=0.5)``.
+    n_neighbors : int, default=15
+        Number of neighbours of each group in the graph.
+    resolution : float, default=1.0
+        Larger values find more and smaller communities.
+    sample_size : int, default=5000
+        Largest number of groups that average linkage uses.
+    random_state : int, RandomState instance or None, default=None
+        Determines the order in which communities grow, and the sample. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of jobs that find the neighbours of groups and, above 20,000 groups, their communities.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_groups,)
+        The cluster of each group. The largest cluster is 0; equally large ones are in order of first appearance.
+    n_clusters_ : int
+        Number of clusters.
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_components)
+        Mean of each cluster, or its mean direction if points have unit length.
+    center_distances_ : ndarray of shape (n_groups,)
+        Distance of each group to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
+        length.
+    alternatives_ : dict
+        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
+    embedding_ : estimator
+        The fitted embedding.
+
+    See Also
+    --------
+    ModelComparisonClustering : Clusters by comparing models of whole clusters; a tree, for up to 10,000 groups.
+
+    Notes
+    -----
+    Communities are those of Louvain's method, which maximises modularity. They need scikit-network:
+    ``pip install "sklearn-mcsg[text]"``. Above 50,000 groups their neighbours are found approximately if faiss is
+    installed, and otherwise by comparing all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import GroupClustering
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(4 * np.eye(3, 6)[i % 3], size=(rng.integers(4, 12), 6)) for i in range(90)]
+    >>> clustering = GroupClustering(random_state=0).fit(X)
+    >>> clustering.n_clusters_
+    3
+    >>> len(set(zip(clustering.labels_.tolist(), range(3))))
+    3
+    >>> clustering.predict(X[:3]) == clustering.labels_[:3]
+    array([ True,  True,  True])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "embedding": [HasMethods(["fit_transform", "transform"]), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "resolution": [Interval(Real, 0, None, closed="neither")],
+        "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        embedding: Any = None,
+        n_neighbors: int = 15,
+        resolution: float = 1.0,
+        sample_size: int = 5000,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_clusters = n_clusters
+        self.embedding = embedding
+        self.n_neighbors = n_neighbors
+        self.resolution = resolution
+        self.sample_size = sample_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Embed groups and cluster them.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            The groups.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : GroupClustering
+        """
+        self._validate_params()
+        embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
+        points = np.asarray(embedding.fit_transform(X))
+        by_cosine = _have_unit_length(points, embedding)
+        clusters = cluster_points(
+            points,
+            self.n_clusters,
+            by_cosine=by_cosine,
+            n_neighbors=self.n_neighbors,
+            resolution=self.resolution,
+            sample_size=self.sample_size,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.embedding_ = embedding
+        self.labels_ = clusters.labels
+        self.n_clusters_ = len(clusters.centers)
+        self.cluster_centers_ = clusters.centers
+        self.center_distances_ = clusters.center_distances
+        self.alternatives_ = clusters.alternatives
+        self._by_cosine = by_cosine
+        return self
+
+    def predict(self, X: GroupsLike) -> np.ndarray:
+        """Find the cluster with the nearest centre for each group.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            New groups.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups,)
+        """
+        return self.transform(X).argmin(axis=1)
+
+    def transform(self, X: GroupsLike) -> np.ndarray:
+        """Distances of groups to the centres of all clusters, as in `center_distances_`.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            Groups.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_groups, `n_clusters_`)
+        """
+        check_is_fitted(self, "cluster_centers_")
+        points = np.asarray(self.embedding_.transform(X))
+        if self._by_cosine:
+            return compare_units(points, self.cluster_centers_, "distance")
+        return euclidean_distances(points, self.cluster_centers_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Width of the vectors."""
+        check_is_fitted(self, "embedding_")
+        return self.embedding_.n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+
+def _have_unit_length(points: np.ndarray, embedding: Any) -> bool:
+    """Whether an embedding scales its points to unit length: its last step says so, or the points show it."""
+    _, last = split_pipeline(embedding)
+    normalize = getattr(last, "normalize", None)
+    if isinstance(normalize, bool):
+        return normalize
+    lengths = np.linalg.norm(points, axis=1)
+    return bool((np.abs(lengths[lengths > 0] - 1) < _ROUNDING).all())

@@ -1,0 +1,277 @@
+"""Agglomerative clustering of groups, in which every merge is a model comparison."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_mcsg._memory import count_within
+from sklearn_mcsg._sklearn import Interval
+from sklearn_mcsg.clustering._dendrogram import largest_first, tops_after
+from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.engine.capabilities import new_model
+from sklearn_mcsg.engine.outputs import OUTPUTS
+from sklearn_mcsg.engine.pairs import all_pairs, prepare
+from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.regroup import balanced, united
+from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
+from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.storage import register
+
+__all__ = ["ModelComparisonClustering"]
+
+_SIMILARITY = OUTPUTS["similarity"]
+_SHARED = ("likelihood", "criterion", "balanced", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
+
+
+@register
+class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
+    """Agglomerative clustering of groups of vectors: merge clusters that one model explains better than two.
+
+    Every cluster has a model fitted to all vectors of its groups. Each step merges the two clusters with the largest
+    similarity ``IC(A) + IC(B) - IC(A and B together)``. Without `n_clusters`, merging stops when no pair has a positive
+    similarity; this determines the number of clusters.
+
+    Parameters
+    ----------
+    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+        The model of a cluster, as in `ModelComparisonSimilarity`.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
+        The information criterion, as in `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better
+        numbers of clusters than ``"aic"``, which finds too many.
+    n_clusters : int, default=None
+        Number of clusters; ``None`` merges while the similarity is positive, that is while one model is better than
+        two.
+    balanced : bool, default=False
+        Whether every group counts as one observation: the weights of its vectors are scaled to sum to 1.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
+    prior_strength : float, default=4.0
+        Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
+        keep models of few vectors from overfitting, which AIC and BIC do not detect. With a positive value, groups may
+        be empty.
+    penalty_scale : float, default=1.0
+        Factor on the criterion's penalty. Larger values give fewer clusters.
+    n_jobs : int, default=None
+        Number of threads, or of workers of the active joblib backend.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_groups,)
+        The cluster of each group. The largest cluster is 0; equally large ones are in order of first appearance.
+    n_clusters_ : int
+        Number of clusters.
+    children_ : ndarray of shape (n_groups - 1, 2)
+        The two nodes of each merge, as in scikit-learn's `AgglomerativeClustering`: a node below `n_groups_` is a
+        group, any other is the cluster of the merge ``node - n_groups_``. The tree always ends in one cluster.
+    distances_ : ndarray of shape (n_groups - 1,)
+        Height of each merge: the similarity of the first merge minus that of this merge, raised where necessary so that
+        heights increase.
+    linkage_matrix_ : ndarray of shape (n_groups - 1, 4)
+        The tree in the form of `scipy.cluster.hierarchy`, for `dendrogram` and `fcluster`.
+    similarities_ : ndarray of shape (n_groups - 1,)
+        The similarity of the two clusters of each merge: positive where one model is better than two.
+    evidence_ : ndarray of shape (n_groups,)
+        Criterion of the partition into k clusters at ``evidence_[k - 1]``, summed over its clusters; lower is better.
+    n_features_in_ : int
+        Width of the vectors seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` was a data frame.
+    n_groups_ : int
+        Number of groups.
+
+    See Also
+    --------
+    ModelComparisonSimilarity : The similarity, for any clustering with ``metric="precomputed"``.
+
+    Notes
+    -----
+    Each cluster's model contains the pseudo-vectors of `prior_strength` once, however many groups it has. They are not
+    data: their own likelihood is subtracted from the criterion of the cluster.
+
+    The evidence finds the right number of clusters if the model is right, that is, if the vectors of a cluster are
+    drawn independently from one distribution. The words of one text are correlated, so merging stops far too early on
+    texts; use ``balanced=True`` with AIC for them. Even so, larger corpora give more and finer clusters.
+
+    Merging takes time O(n_groups^2 n_features) and memory O(n_groups n_features) if statistics can be merged without
+    the vectors. The vectors are needed for ``"full"``, and with ``"tic"`` for all likelihoods except ``"diag"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonClustering
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(mean, size=(n, 5)) for mean, n in [(0, 8), (3, 10), (0, 12), (3, 9), (0, 11)]]
+    >>> clustering = ModelComparisonClustering().fit(X)
+    >>> clustering.labels_
+    array([0, 1, 0, 1, 0])
+    >>> clustering.predict([rng.normal(3, size=(6, 5)), rng.normal(9, size=(6, 5))])
+    array([ 1, -1])
+    >>> clustering.cut(1)
+    array([0, 0, 0, 0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "diag",
+        criterion: str | Criterion = "aic",
+        *,
+        n_clusters: int | None = None,
+        balanced: bool = False,
+        reg_covar: float = 1e-6,
+        prior_strength: float = 4.0,
+        penalty_scale: float = 1.0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.n_clusters = n_clusters
+        self.balanced = balanced
+        self.reg_covar = reg_covar
+        self.prior_strength = prior_strength
+        self.penalty_scale = penalty_scale
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: GroupsLike, y: object = None) -> Self:
+        """Merge groups until one cluster is left, and cut the tree.
+
+        Parameters
+        ----------
+        X : groups
+            The groups, in any form that `ModelComparisonSimilarity` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ModelComparisonClustering
+        """
+        self._validate_params()
+        groups = self._weighted(self._check_groups(X))
+        n_groups = len(groups)
+        if self.n_clusters is not None:
+            _check_n_clusters(self.n_clusters, n_groups)
+        # not a balanced model: the weights of a cluster sum to its number of groups
+        start = new_model(
+            self.likelihood,
+            self.criterion,
+            reg_covar=self.reg_covar,
+            prior_strength=self.prior_strength,
+            penalty_scale=self.penalty_scale,
+        )
+        statistics = start.statistics(groups)
+        model = start.learnt_from(statistics, self.prior_strength)
+        children, similarities = merge_all(model, groups, statistics, self.n_jobs, self.verbose)
+        n_clusters = n_groups - _count_positive(similarities) if self.n_clusters is None else int(self.n_clusters)
+        labels = _labels(children, n_clusters)
+        clusters = prepare_clusters(model, model.statistics(united(groups, labels, n_clusters)))
+        separate = model.pooled_information(statistics).sum()
+
+        self._keep_features(X, groups)
+        self.n_groups_ = n_groups
+        self.n_clusters_ = n_clusters
+        self.labels_ = labels
+        self.children_ = children
+        self.distances_ = _increasing(-similarities)
+        self.similarities_ = similarities
+        self.evidence_ = (separate - np.cumsum([0, *similarities]))[::-1]
+        self._model = model
+        self._clusters = clusters
+        self._rejects = self.n_clusters is None
+        return self
+
+    @property
+    def linkage_matrix_(self) -> np.ndarray:
+        """The tree in the form of `scipy.cluster.hierarchy`."""
+        sizes = np.ones(2 * self.n_groups_ - 1)
+        for t, pair in enumerate(self.children_):
+            sizes[self.n_groups_ + t] = sizes[pair].sum()
+        return np.column_stack([self.children_, self.distances_, sizes[self.n_groups_ :]])
+
+    def cut(self, n_clusters: int) -> np.ndarray:
+        """Cut the fitted tree at another number of clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups,)
+            The cluster of each fitted group, numbered as in `labels_`.
+        """
+        check_is_fitted(self)
+        _check_n_clusters(n_clusters, self.n_groups_)
+        return _labels(self.children_, n_clusters)
+
+    def predict(self, X: GroupsLike) -> np.ndarray:
+        """Find the most similar cluster for each group: the one whose model is most similar to that of the group.
+
+        Parameters
+        ----------
+        X : groups
+            New groups.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_groups_X,)
+            The cluster of each group. Without `n_clusters`, -1 marks groups that have no positive similarity to any
+            cluster.
+        """
+        check_is_fitted(self)
+        groups = self._weighted(self._check_fitted_groups(X))
+        labels = np.empty(len(groups), dtype=int)
+        for batch in gen_batches(len(groups), count_within(8 * self.n_clusters_)):
+            left = prepare(self._model, self._model.statistics(groups[batch], batch.start), _SIMILARITY)
+            similarities = all_pairs(self._model, left, self._clusters, _SIMILARITY, n_jobs=self.n_jobs)
+            nearest = similarities.argmax(axis=1)
+            labels[batch] = np.where(similarities.max(axis=1) > 0, nearest, -1) if self._rejects else nearest
+        return labels
+
+    def _weighted(self, groups: Groups) -> Groups:
+        """The groups with the weights that count."""
+        return balanced(groups) if self.balanced else groups
+
+
+def _check_n_clusters(n_clusters: int, n_groups: int) -> None:
+    if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or not 1 <= n_clusters <= n_groups:
+        raise ValueError(
+            f"n_clusters must be between 1 and the number of groups (n_samples = {n_groups}), got {n_clusters!r}."
+        )
+
+
+def _increasing(heights: np.ndarray) -> np.ndarray:
+    """Heights that start at 0 and strictly increase, by at least a rounding error."""
+    if len(heights) == 0:
+        return heights
+    heights = heights - heights[0]
+    steps = 4 * np.finfo(float).eps * max(1.0, heights.max()) * np.arange(len(heights))
+    return np.maximum.accumulate(heights - steps) + steps
+
+
+def _count_positive(similarities: np.ndarray) -> int:
+    """Number of merges before the first one without a positive similarity."""
+    return int(np.argmax(np.append(similarities, 0.0) <= 0))
+
+
+def _labels(children: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The cluster of each group, the largest first."""
+    n_groups = len(children) + 1
+    return largest_first(tops_after(children, n_groups - n_clusters))

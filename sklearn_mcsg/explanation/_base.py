@@ -1,0 +1,187 @@
+"""The base of explanations: what they hold, what is strongest in them, and how they are shown."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_mcsg.explanation._display import coloured_word, largest_of
+from sklearn_mcsg.explanation._labels import NAMES
+
+Part = tuple[str | None, str | None, float]
+
+
+class Explanation(ABC):
+    """The similarity of two groups, A and B, as a sum of parts.
+
+    There are two kinds. A `VectorExplanation` divides the similarity of a model comparison among single vectors, a
+    `PairExplanation` divides the cosine of two embeddings among pairs of vectors.
+
+    Attributes
+    ----------
+    similarity : float
+        The similarity that is explained.
+    vectors : tuple of two ndarrays of shape (n_vectors,)
+        Contribution of each vector of A and of B.
+    labels : tuple of two lists of str
+        Names of the vectors of A and of B.
+    weights : tuple of two ndarrays of shape (n_vectors,)
+        Weights of the vectors.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import ModelComparisonSimilarity
+    >>> a, b = [[0.0], [1.0], [2.0], [5.0]], [[4.0], [6.0], [7.0]]
+    >>> explanation = ModelComparisonSimilarity().explain(a, b)
+    >>> [(label_a, label_b, round(value, 2)) for label_a, label_b, value in explanation.strongest()]
+    [('A[3]', None, 2.58), (None, 'B[0]', 1.29)]
+    """
+
+    similarity: float
+    vectors: tuple[np.ndarray, np.ndarray]
+    labels: tuple[list[str], list[str]]
+    weights: tuple[np.ndarray, np.ndarray]
+
+    _quantity, _decimals = "Similarity", 2  # what is explained, and the decimals of values in text
+
+    @property
+    @abstractmethod
+    def tones(self) -> tuple[np.ndarray, np.ndarray]:
+        """The values that determine the colours of the vectors of A and of B: blue if positive, orange if negative."""
+
+    def strongest(self, n: int = 5, *, decimals: int | None = None) -> list[Part]:
+        """The parts that increase the similarity most.
+
+        Parameters
+        ----------
+        n : int, default=5
+            Largest number of parts.
+        decimals : int, default=None
+            Round contributions to this number of decimals before ranking them. Equal contributions keep the order of
+            the vectors, and those that become 0 are left out. ``None`` does not round.
+
+        Returns
+        -------
+        parts : list of (label_a, label_b, contribution)
+            Positive contributions only, the largest first. A part is a single vector, with ``None`` as the label of the
+            other group and its tone as contribution, or a pair of vectors. Pairs of the same labels are summed.
+        """
+        values = self._rounded(decimals)
+        return self._parts(values, _largest(values, n))
+
+    def weakest(self, n: int = 5, *, decimals: int | None = None) -> list[Part]:
+        """The parts that reduce the similarity most.
+
+        Parameters
+        ----------
+        n : int, default=5
+            Largest number of parts.
+        decimals : int, default=None
+            Round contributions to this number of decimals before ranking them, as in `strongest`. Equal contributions
+            are in reverse order of the vectors.
+
+        Returns
+        -------
+        parts : list of (label_a, label_b, contribution)
+            Negative contributions only, the most negative first; otherwise as in `strongest`.
+        """
+        values = self._rounded(decimals)
+        return self._parts(values, len(values) - 1 - _largest(-values[::-1], n))
+
+    def lines(self, show: Callable[[str, float, float], str]) -> list[tuple[str, str]]:
+        """Both groups as lines of words.
+
+        Parameters
+        ----------
+        show : callable
+            ``show(label, contribution, tone)`` returns a vector as text. The strongest tone of both groups is 1 or -1.
+
+        Returns
+        -------
+        lines : list of (name, words)
+            The name of the group, "A" or "B", and its vectors in their order, separated by spaces.
+        """
+        largest = largest_of(*self.tones)
+        sides = zip(NAMES, self.labels, self.vectors, self.tones, strict=True)
+        return [(name, " ".join(map(show, labels, values, tones / largest))) for name, labels, values, tones in sides]
+
+    @abstractmethod
+    def to_frame(self) -> Any:
+        """Contributions as a table that sums to the similarity.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+
+    @abstractmethod
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the contributions: blue ones increase the similarity, orange ones reduce it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; ``None`` makes a figure whose size fits the number of vectors.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
+
+    def to_html(self) -> str:
+        """Render both groups as lines of words, coloured by their tones.
+
+        The contribution is shown when the pointer rests on a word. Pairs of words follow as a heat map.
+
+        Returns
+        -------
+        html : str
+            A fragment without scripts or external references, readable on light and dark pages.
+        """
+        head, *below = self._html_parts()
+        words = self.lines(partial(coloured_word, decimals=self._decimals))
+        lines = [f"<p style='line-height: 1.9'><b>{name}</b>&ensp;{line or '(no vectors)'}</p>" for name, line in words]
+        return "\n".join(["<div>", f"<p>{head}</p>", *lines, *below, "</div>"])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _rounded(self, decimals: int | None) -> np.ndarray:
+        values = self._part_values()
+        return values if decimals is None else values.round(decimals)
+
+    def _parts(self, values: np.ndarray, chosen: np.ndarray) -> list[Part]:
+        return [(*self._part_labels(i), float(values[i])) for i in chosen.tolist()]
+
+    def _value(self) -> str:
+        """The similarity, with what it is."""
+        return f"{self._quantity} {self.similarity:.{self._decimals}f}"
+
+    def _headline(self) -> str:
+        """The similarity and the sizes of the groups."""
+        return f"{self._value()} of {len(self.labels[0])} and {len(self.labels[1])} vectors"
+
+    @abstractmethod
+    def _part_values(self) -> np.ndarray:
+        """The contributions of all parts."""
+
+    @abstractmethod
+    def _part_labels(self, i: int) -> tuple[str | None, str | None]:
+        """The labels of part `i`."""
+
+    @abstractmethod
+    def _html_parts(self) -> list[str]:
+        """The text above the lines of words, and what stands below them."""
+
+
+def _largest(values: np.ndarray, n: int) -> np.ndarray:
+    """Positions of the `n` largest positive values, the largest first, equal ones in their order."""
+    positive = np.flatnonzero(values > 0)
+    if n < len(positive):
+        least = np.partition(values[positive], -n)[-n]
+        positive = positive[values[positive] >= least]
+    return positive[np.argsort(-values[positive], kind="stable")[:n]]
