@@ -28,7 +28,7 @@ from sklearn_mcsg import (
     spearman_interval,
 )
 from sklearn_mcsg.cli import main
-from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
+from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.datasets import load_short_texts
 
 TEXTS = [
@@ -825,7 +825,7 @@ def test_warnings_are_escaped(mcsg, tmp_path, monkeypatch):
         warnings.warn("evil \x1b[31m", stacklevel=1)
         return [(1, "a cat"), (2, "a dog")]
 
-    monkeypatch.setattr("sklearn_mcsg.cli.corpus._lines", lines)
+    monkeypatch.setattr("sklearn_mcsg.cli._corpus._lines", lines)
     assert "mcsg: warning: evil \\x1b[31m" in mcsg("cluster", path, "-n", 1).err
 
 

@@ -39,7 +39,7 @@ from sklearn_mcsg import (
     find_duplicates,
     make_text_embedding,
 )
-from sklearn_mcsg.cli.terminal import word_pairs
+from sklearn_mcsg.cli._terminal import word_pairs
 from sklearn_mcsg.likelihoods import bessel
 
 WITH_COORDINATES = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("coordinates")]

@@ -27,8 +27,11 @@ from sklearn_mcsg import (
     write_report,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.report import content, layout, packing, vocabulary
-from sklearn_mcsg.report import page as page_module
+from sklearn_mcsg.report import _content as content
+from sklearn_mcsg.report import _layout as layout
+from sklearn_mcsg.report import _packing as packing
+from sklearn_mcsg.report import _page as page_module
+from sklearn_mcsg.report import _vocabulary as vocabulary
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 

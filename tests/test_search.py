@@ -25,8 +25,8 @@ from sklearn_mcsg import (
     update_index,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text.search import z_scores
-from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text._search import z_scores
+from sklearn_mcsg.text._tokens import tokenize
 from sklearn_mcsg.text.words import WordIndex, words_of
 
 pytest.importorskip("bm25s")
@@ -276,7 +276,7 @@ def test_explanation_of_a_long_text_has_each_word_once(search):
 def test_words_of_a_long_text_are_read_in_pieces(monkeypatch):
     expected = words_of([" ".join(TEXTS)])
     longest = []
-    monkeypatch.setattr("sklearn_mcsg.text.tokens._PIECE", 100)
+    monkeypatch.setattr("sklearn_mcsg.text._tokens._PIECE", 100)
     monkeypatch.setattr("sklearn_mcsg.text.words.tokenize", lambda text: longest.append(len(text)) or tokenize(text))
     assert words_of([" ".join(TEXTS)]) == expected
     assert max(longest) < 200

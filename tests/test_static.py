@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, make_text_embedding, make_text_similarity, update_index
-from sklearn_mcsg.text import static, tables
-from sklearn_mcsg.text.spelling import share_of_unknown_words
+from sklearn_mcsg.text import _static as static
+from sklearn_mcsg.text import tables
+from sklearn_mcsg.text._spelling import share_of_unknown_words
 
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")

@@ -6,9 +6,9 @@ from math import log
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn_mcsg.text.summaries import label_clusters
 
 from sklearn_mcsg import EmbeddingVectorizer
-from sklearn_mcsg.text.summaries import label_clusters
 from sklearn_mcsg.text.terms import Terms, _are_forms
 
 TEXTS = [

@@ -27,7 +27,7 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.text import lookup, tables, tokenize
-from sklearn_mcsg.text.spelling import parts_of, spelled
+from sklearn_mcsg.text._spelling import parts_of, spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -172,43 +172,24 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         """
         self._validate_params()
         embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
-        points = np.asarray(embedding.fit_transform(X))
-        if self.n_clusters is not None and self.n_clusters > len(points):
-            raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(points)} groups.")
-        random_state = check_random_state(self.random_state)
-        alternatives: dict[float, int] = {}
-        if self.n_clusters is not None:
-            labels = self._partition(points, random_state)
-        else:
-            labels, *others = find_communities(
-                points,
-                n_neighbors=self.n_neighbors,
-                resolutions=[factor * self.resolution for factor in (1, *_ALTERNATIVES)],
-                random_state=random_state,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
-            alternatives = {
-                float(factor * self.resolution): len(np.unique(other))
-                for factor, other in zip(_ALTERNATIVES, others, strict=True)
-            }
+        clusters = cluster_points(
+            np.asarray(embedding.fit_transform(X)),
+            self.n_clusters,
+            n_neighbors=self.n_neighbors,
+            resolution=self.resolution,
+            sample_size=self.sample_size,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
         self.embedding_ = embedding
-        self.alternatives_ = alternatives
-        self.labels_ = _largest_first(labels)
-        self.n_clusters_ = int(self.labels_.max()) + 1
-        self.cluster_centers_ = _centres(points, self.labels_, self.n_clusters_)
-        own = self.cluster_centers_[self.labels_]
-        self._by_cosine = _are_units(points)
-        self.distances_ = compare_unit_rows(points, own, "distance") if self._by_cosine else _lengths(points - own)
+        self.alternatives_ = clusters.alternatives
+        self.labels_ = clusters.labels
+        self.n_clusters_ = len(clusters.centres)
+        self.cluster_centers_ = clusters.centres
+        self.distances_ = clusters.distances
+        self._by_cosine = clusters.by_cosine
         return self
-
-    def _partition(self, points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-        """Clusters of k-means, started from average linkage of a sample."""
-        k, sample = int(self.n_clusters or 1), points
-        if len(points) > max(self.sample_size, k):
-            sample = points[np.sort(random_state.permutation(len(points))[: max(self.sample_size, k)])]
-        found = [KMeans(k, init=centres, n_init=1).fit(points) for centres in _starts(sample, k)]
-        return min(found, key=lambda means: _spread(points, means)).labels_
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the cluster with the nearest centre for each group.
@@ -251,6 +232,64 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
+
+
+class PointClusters(NamedTuple):
+    """Clusters of points, as `GroupClustering` describes them."""
+
+    labels: np.ndarray  # the cluster of each point; the largest is 0
+    centres: np.ndarray
+    distances: np.ndarray  # of each point to the centre of its cluster
+    alternatives: dict[float, int]  # number of communities by resolution
+    by_cosine: bool  # whether points have unit length
+
+
+def cluster_points(
+    points: np.ndarray,
+    n_clusters: int | None = None,
+    *,
+    n_neighbors: int = 15,
+    resolution: float = 1.0,
+    sample_size: int = 5000,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> PointClusters:
+    """Cluster points, with the parameters of `GroupClustering`."""
+    if n_clusters is not None and n_clusters > len(points):
+        raise ValueError(f"n_clusters={n_clusters} is more than the {len(points)} groups.")
+    rng = check_random_state(random_state)
+    alternatives: dict[float, int] = {}
+    if n_clusters is not None:
+        labels = _partition(points, n_clusters, sample_size, rng)
+    else:
+        labels, *others = find_communities(
+            points,
+            n_neighbors=n_neighbors,
+            resolutions=[factor * resolution for factor in (1, *_ALTERNATIVES)],
+            random_state=rng,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        alternatives = {
+            float(factor * resolution): len(np.unique(other))
+            for factor, other in zip(_ALTERNATIVES, others, strict=True)
+        }
+    labels = _largest_first(labels)
+    centres = _centres(points, labels, int(labels.max()) + 1)
+    by_cosine = _are_units(points)
+    own = centres[labels]
+    distances = compare_unit_rows(points, own, "distance") if by_cosine else _lengths(points - own)
+    return PointClusters(labels, centres, distances, alternatives, by_cosine)
+
+
+def _partition(points: np.ndarray, k: int, sample_size: int, rng: np.random.RandomState) -> np.ndarray:
+    """Clusters of k-means, started from average linkage of a sample."""
+    sample, size = points, max(sample_size, k)
+    if len(points) > size:
+        sample = points[np.sort(rng.permutation(len(points))[:size])]
+    found = [KMeans(k, init=centres, n_init=1).fit(points) for centres in _starts(sample, k)]
+    return min(found, key=lambda means: _spread(points, means)).labels_
 
 
 def find_communities(

@@ -4,7 +4,7 @@ In come two groups and the model or the embedding that compares them; out goes a
 similarity.
 """
 
-from sklearn_mcsg.explanation._models import Explanation, explain_boundary, explain_groups, explain_texts, pair_labels
+from sklearn_mcsg.explanation._models import Explanation, explain_boundary, explain_groups, pair_labels
 from sklearn_mcsg.explanation._pairs import PairExplanation
 
-__all__ = ["Explanation", "PairExplanation", "explain_boundary", "explain_groups", "explain_texts", "pair_labels"]
+__all__ = ["Explanation", "PairExplanation", "explain_boundary", "explain_groups", "pair_labels"]

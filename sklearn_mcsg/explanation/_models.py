@@ -15,7 +15,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.engine.learnt import Learnt
 from sklearn_mcsg.engine.model import GroupModel
@@ -25,7 +24,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import divided, united
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 
-__all__ = ["Explanation", "explain_boundary", "explain_groups", "explain_texts"]
+__all__ = ["Explanation", "explain_boundary", "explain_groups"]
 
 NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 _NAMES = "A", "B"
@@ -267,48 +266,6 @@ def explain_boundary(comparison: GroupModel, segments: Groups, similarity: float
     parts["penalty"] += penalty
     weights = sides[0].row_weights, sides[1].row_weights
     return Explanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
-
-
-def explain_texts(pipeline: Any, a: str, b: str) -> Any:
-    """Explain the similarity of two texts by their words.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        A fitted pipeline of an `EmbeddingVectorizer` and a `GroupEmbedding` or a `ModelComparisonSimilarity`, as
-        `make_text_embedding` and `make_text_similarity` build it.
-    a, b : str
-        The two texts.
-
-    Returns
-    -------
-    explanation : PairExplanation or Explanation
-        The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
-        the words, in the order of the texts.
-
-    Examples
-    --------
-    >>> from sklearn_mcsg import explain_texts, make_text_embedding
-    >>> from sklearn_mcsg.datasets import load_short_texts
-    >>> pipeline = make_text_embedding().fit(load_short_texts().data)
-    >>> explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
-    Cosine 0.302 of 7 and 7 vectors
-      sofa ~ armchair +0.102
-      cat ~ kitten +0.063
-      sofa ~ kitten +0.053
-      slept ~ armchair +0.040
-      slept ~ naps +0.035
-    """
-    if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
-        raise TypeError(
-            "explain_texts needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
-            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it."
-        )
-    for name, text in (("a", a), ("b", b)):
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
-    groups = pipeline[:-1].transform([a, b])
-    return pipeline[-1].explain(groups[[0]], groups[[1]])
 
 
 # The parts of a similarity ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from sklearn_mcsg.embedding.embedding import GroupEmbedding
 from sklearn_mcsg.engine.coordinates import Axes, Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian
-from sklearn_mcsg.report.packing import pack, pack_json, quantized
+from sklearn_mcsg.report._packing import pack, pack_json, quantized
 
 MOST_WORDS = 400  # of a text that is explained
 _BYTES = 3_000_000  # of word vectors, two for each number; the most frequent words come first

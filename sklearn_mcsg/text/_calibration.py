@@ -16,7 +16,7 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity.calibration import FEW_GROUPS, NullDistribution, pair_size, random_pairs
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.text._tokenised import TokenisedTexts
 
 __all__ = ["TextCalibration", "calibrate_texts"]
 
@@ -92,9 +92,9 @@ class TextCalibration:
         return self.p_value(a, b) <= level
 
     def threshold(self, level: float = 0.01) -> float:
-        """The distance that only a share `level` of all random pairs falls short of, whatever their length.
+        """The distance below which lies a share `level` of all random pairs, whatever their length.
 
-        It is for tools that take one number. `similar` is more accurate, as it compares pairs of similar length.
+        It is for tools that take one number. `similar` is more accurate, because it compares pairs of similar length.
 
         Parameters
         ----------
@@ -226,10 +226,7 @@ def _last_step(pipeline: Any) -> Any:
 
 def _look_up(pipeline: Pipeline, texts: Sequence[str] | Groups) -> Groups:
     """Texts as groups; what is done with texts without words is the caller's to say."""
-    if isinstance(texts, Groups):
-        return texts
-    with quiet_about_empty_texts():
-        return pipeline[:-1].transform(texts)
+    return texts if isinstance(texts, Groups) else pipeline[:-1].transform(TokenisedTexts.of(texts))
 
 
 def _folds(last: Any, groups: Groups, cv: int | None, state: np.random.RandomState) -> Iterator[tuple[Any, Groups]]:
