@@ -18,9 +18,9 @@ from sklearn_mcsg import (
     Groups,
     ModelComparisonSimilarity,
     VonMisesFisher,
+    explain_texts,
     make_text_similarity,
 )
-from sklearn_mcsg.explanation._models import explain_texts
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 

@@ -7,7 +7,7 @@ What depends on a token alone, such as its row in a table, is then derived once 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
@@ -133,10 +133,12 @@ class TokenisedTexts(Sequence[str]):
         return cls(texts)
 
     @classmethod
-    def of_tokens(cls, tokens: list[str], how: Tokenisation) -> TokenisedTexts:
-        """Make each token a text of its own, which would not be split any further."""
-        numbers = np.arange(len(tokens), dtype=np.intc)
-        return cls(tokens, [(how, Tokens(tokens, numbers, np.arange(len(tokens) + 1)))])
+    def of_tokens(cls, tokens: Tokens, numbers: np.ndarray, how: Tokenisation) -> TokenisedTexts:
+        """Make each of some distinct tokens a text of its own, which would not be split any further."""
+        distinct = [tokens.distinct[i] for i in numbers]
+        every = np.arange(len(distinct) + 1, dtype=np.intc)
+        rows = [found[numbers] for found in tokens.looked_up]
+        return cls(distinct, [(how, Tokens(distinct, every[:-1], every, rows))])
 
     def tokens(self, how: Tokenisation) -> Tokens:
         """The tokens of all texts."""
@@ -149,6 +151,9 @@ class TokenisedTexts(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
 
     @overload
     def __getitem__(self, key: int) -> str: ...

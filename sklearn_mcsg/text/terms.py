@@ -53,8 +53,8 @@ class Terms:
         how = into_words(vectorizer.tokenizer, vectorizer.lowercase)
         tokens = TokenisedTexts.of(texts).tokens(how)
         has_letter = np.array([any(map(str.isalpha, token)) for token in tokens.distinct], dtype=bool)
-        words = [token for token, is_word in zip(tokens.distinct, has_letter, strict=True) if is_word]
-        weights = mean_weights(vectorizer, TokenisedTexts.of_tokens(words, how)) if words else np.empty(0)
+        words = TokenisedTexts.of_tokens(tokens, np.flatnonzero(has_letter), how)
+        weights = mean_weights(vectorizer, words) if len(words) else np.empty(0)
         n_texts, n_words = len(tokens), max(1, len(words))
         text_of = np.repeat(np.arange(n_texts), np.diff(tokens.offsets))
         codes = np.where(has_letter, np.cumsum(has_letter) - 1, -1)[tokens.numbers]
