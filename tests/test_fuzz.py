@@ -26,8 +26,7 @@ from sklearn_mcsg import (
     load_word_vectors,
     make_text_embedding,
 )
-from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
-from sklearn_mcsg.storage import encoding as storage
+from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.text.tables import open_table
 
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
