@@ -415,4 +415,4 @@ def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
 def test_copies(search):
     assert_same(pickle.loads(pickle.dumps(search)), search)
     assert clone(search).get_params() == search.get_params()
-    assert not clone(search).stored_state()
+    assert not clone(search).__mcsg_state__()

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
@@ -25,8 +26,6 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
-from sklearn_mcsg.storage import MmapMode, register
-from sklearn_mcsg.storage import encoding as storage
 
 __all__ = ["ModelComparisonClassifier"]
 
@@ -44,7 +43,7 @@ def _can_leave_out(classifier: Any) -> bool:
     return True
 
 
-@register
+@storage.register
 class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     """Classify groups of vectors: a class is one model, fitted to all vectors of its groups.
 
@@ -374,7 +373,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         storage.save(path, self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: storage.MmapMode = None) -> Self:
         """Open a saved classifier.
 
         Parameters
@@ -417,17 +416,17 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             raise ValueError(f"reject_label={label!r} is a class: set another reject_label.")
         return label
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters."""
         state = {"pooled": self._pooled, "fixed": self._fixed}
         return {**self._stored_features(), **state}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `__mcsg_state__`."""
         self._restore_features(state)
         self._set(state["pooled"], state["fixed"])
 
-    def check_restored(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless the classifier has everything that a prediction needs."""
         self._validate_params()
         check_is_fitted(self, "_pooled")

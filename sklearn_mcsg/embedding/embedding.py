@@ -391,18 +391,18 @@ class GroupEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         similarity = EmbeddedGroups(clone(self))
         return similarity if X is None else similarity.keep(self, X)
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""
         if not hasattr(self, "_space"):
             return {}
         return {"space": self._space, "moments": self._moments, **self._stored_features()}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore what `__mcsg_state__` returned."""
         if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
             raise TypeError("an embedding needs a space and its moments")
-        self._set_fitted(state["space"], state["moments"])
         self._restore_features(state)
+        self._set_fitted(state["space"], state["moments"])
 
     @property
     def _n_features_out(self) -> int:

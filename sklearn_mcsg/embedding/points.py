@@ -128,12 +128,12 @@ class EmbeddedGroups(GroupSimilarity[Any, np.ndarray, np.ndarray]):
         """The embeddings themselves: they have unit length, so their distances order groups as cosines do."""
         return PointSpace(None, directions=False)
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """What was learnt, to be saved beside the parameters; nothing before `fit`."""
-        state = super().stored_state()
+        state = super().__mcsg_state__()
         return {**state, "embedding_": self.embedding_} if state else {}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore what `stored_state` returned."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore what `__mcsg_state__` returned."""
         self.embedding_ = state["embedding_"]
-        super().restore_state(state)
+        super().__mcsg_restore__(state)

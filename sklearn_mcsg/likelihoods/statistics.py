@@ -123,7 +123,7 @@ class Statistics:
         arrays = [value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)]
         return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
 
-    def check(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless all parts are numbers that describe the same number of groups."""
         parts = {f.name: value for f in fields(self) if isinstance(value := getattr(self, f.name), np.ndarray)}
         if any(part.dtype.kind != "f" for part in parts.values()):
@@ -131,6 +131,8 @@ class Statistics:
         lengths = {name: len(part) for name, part in parts.items()}
         if set(lengths.values()) != {len(self)} or self.mean.ndim != 2:
             raise ValueError(f"statistics of different numbers of groups: {lengths}")
+        if not (self.n >= 0).all():
+            raise ValueError("groups of negative weight")
 
     @property
     def row_nbytes(self) -> int:

@@ -26,7 +26,7 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
 
     Returns None if the embedding does not divide among words in the way that the page knows.
     """
-    space = embedding.stored_state()["space"]
+    space = embedding.__mcsg_state__()["space"]
     if not isinstance(space, Coordinates) or not isinstance(space.comparison.likelihood, DiagonalGaussian):
         return None
     short = groups.sizes <= MOST_WORDS

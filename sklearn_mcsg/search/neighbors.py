@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.groups import Groups, GroupsLike
@@ -23,8 +24,6 @@ from sklearn_mcsg.search import candidates
 from sklearn_mcsg.search.nearest import Search, learn_candidates, objects
 from sklearn_mcsg.similarity.estimator import ComparesGroups, check_compares_groups, split_pipeline, with_similarity
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
-from sklearn_mcsg.storage import MmapMode
-from sklearn_mcsg.storage import encoding as storage
 
 __all__ = ["GroupNeighbors"]
 
@@ -386,7 +385,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         storage.save(path, self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: storage.MmapMode = None) -> Self:
         """Open a saved index.
 
         Parameters
@@ -402,15 +401,15 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return storage.load(path, cls, mmap_mode)
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters."""
         return {"similarity_": self.similarity_, "candidates_": self.candidates_}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `__mcsg_state__`."""
         self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
 
-    def check_restored(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""
         self._validate_params()
         check_compares_groups(self.comparer())

@@ -224,7 +224,7 @@ class FittedGroupsMixin:
         self._set_fitted(self._fitted.summaries[kept], self._fitted.dtype)
         return self
 
-    def stored_state(self: Any) -> dict[str, Any]:
+    def __mcsg_state__(self: Any) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
         if not self._is_fitted:
             return {}
@@ -232,22 +232,26 @@ class FittedGroupsMixin:
         kept = {"summaries": self._fitted.summaries, "dtype": self._fitted.dtype, "null": self._fitted.null}
         return {**kept, **self._stored_features()}
 
-    def restore_state(self: Any, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self: Any, state: dict[str, Any]) -> None:
+        """Restore the state returned by `__mcsg_state__`."""
         self._validate_params()
         summaries = state["summaries"]
-        if isinstance(summaries, Statistics):
-            summaries.check()
-        elif isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
+        self._restore_features(state)
+        if isinstance(summaries, Statistics) and summaries.n_features != self.n_features_in_:
+            raise ValueError(f"statistics of {summaries.n_features} features instead of {self.n_features_in_}")
+        if isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
             raise ValueError(f"groups are kept as {summaries.dtype} of shape {summaries.shape}")
         dtype, null = np.dtype(state["dtype"]), state["null"]
         if dtype not in (np.float32, np.float64):
             raise ValueError(f"results cannot be in {dtype}")
         if null is not None:
             null.check()
-        self._set_fitted(summaries, dtype, state.get("learnt"))
+        self._set_fitted(summaries, dtype, self._learn_from(state))
         self._fitted = replace(self._fitted, null=null)
-        self._restore_features(state)
+
+    def _learn_from(self: Any, state: dict[str, Any]) -> Any:
+        """Learn again from a stored state that was checked."""
+        return self.learn(state["summaries"])
 
 
 def clear_same(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, output: str) -> np.ndarray:

@@ -25,6 +25,7 @@ from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation import Explanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
 from sklearn_mcsg.groups.arrays import ArrayKind
+from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import calibration
 from sklearn_mcsg.similarity.base import GroupSimilarity
@@ -295,18 +296,17 @@ class ModelComparisonSimilarity(GroupSimilarity[Learnt, Statistics, Prepared]):
         self.references_ = learnt.references
         self._fitted_key = self._model_key()
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
-        state = super().stored_state()
+        state = super().__mcsg_state__()
         if not state:
             return {}
         if not len(self.references_):
             raise ValueError("The groups are not those that were learnt from: save the similarity that they came from.")
         return {**state, "references": self.references_}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
-        super().restore_state({**state, "learnt": self.learn(state["summaries"], state["references"])})
+    def _learn_from(self, state: dict[str, Any]) -> Learnt:
+        return self.learn(state["summaries"], check_indices(state["references"], len(state["summaries"])))
 
     def _check_unchanged(self) -> None:
         if self._model_key() != self._fitted_key:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline
-from sklearn_mcsg.storage import encoding as storage
 from sklearn_mcsg.text.search import TextSearch
 from sklearn_mcsg.text.tables import files_of
 

@@ -307,23 +307,22 @@ class TextSearch(BaseEstimator):
             groups = self.vectorizer_.transform([text for texts in queries for text in texts])
         return groups.pooled(np.repeat(np.arange(len(queries)), [len(texts) for texts in queries]))
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
         return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `__mcsg_state__`."""
         for name in _LEARNT:
             setattr(self, name, state[name])
 
-    def check_restored(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless the search has everything that a query needs."""
         self._validate_params()
         check_is_fitted(self, "index_")
         steps = [step for _, step in getattr(self.vectorizer_, "steps", [])]
         if not steps or not all(hasattr(step, "transform") for step in steps):
             raise ValueError("the steps that turn texts into groups are missing")
-        self.index_.check_restored()
         check_indices(self.known_, self.n_samples_fit_)
         if len(self.known_) != self.index_.n_samples_fit_:
             raise ValueError(f"{self.index_.n_samples_fit_} texts with words are expected")

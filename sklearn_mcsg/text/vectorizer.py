@@ -157,7 +157,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
         if not hasattr(self, "oov_rate_"):
             return {}
@@ -165,8 +165,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         state = {"oov_rate": self.oov_rate_, "total": self._total}
         return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Restore the state returned by `__mcsg_state__`."""
         if not isinstance(self.vectors, str):  # arrays of the same file, which may be damaged
             self._opened()
         self.oov_rate_, self._total = state["oov_rate"], state["total"]
