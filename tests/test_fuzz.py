@@ -224,7 +224,7 @@ TEXTS = ["the cat sat", "a dog ran", "cat and dog", "tax of cats", "the the tax"
 def calibrated_index(groups):
     index = GroupNeighbors(n_neighbors=2).fit(groups)
     with pytest.warns(UserWarning, match="p-values will be rough"):
-        index.comparer().calibrate(random_state=0)
+        index.similarity_.calibrate(random_state=0)
     return index
 
 
@@ -282,7 +282,7 @@ def use(estimator):
         for queries in (None, X):
             assert np.isfinite(estimator.kneighbors(queries, n_neighbors=1)[0]).all()
         with suppress(NotFittedError):
-            assert np.isfinite(estimator.comparer().p_value(X, X)).all()
+            assert np.isfinite(estimator.similarity_.p_value(X, X)).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")

@@ -302,7 +302,7 @@ def test_texts_without_words_are_never_found():
         search = TextSearch().fit(texts)
     plain = TextSearch().fit(TEXTS[:12])
     found, expected = (s.search(QUERIES, 12) for s in (search, plain))
-    assert search.n_samples_fit_ == 14
+    assert search.n_texts_ == 14
     assert_array_equal(np.array(texts)[found.indices], np.array(TEXTS)[expected.indices])
     assert_array_equal(found.scores, expected.scores)
     with pytest.warns(UserWarning, match="1 of 2 texts"):
@@ -310,7 +310,7 @@ def test_texts_without_words_are_never_found():
     assert search.search(["zebra"]).indices[0, 0] == 15
     with pytest.warns(UserWarning, match="1 of 1 texts"):
         search.partial_fit([NO_WORDS])
-    assert (search.n_samples_fit_, len(search.known_)) == (17, 13)
+    assert (search.n_texts_, len(search.known_)) == (17, 13)
 
 
 @pytest.mark.parametrize("words", ["z-score", None])
@@ -429,4 +429,4 @@ def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
 def test_copies(search):
     assert_same(pickle.loads(pickle.dumps(search)), search)
     assert clone(search).get_params() == search.get_params()
-    assert not clone(search).stored_state()
+    assert not clone(search).__mcsg_state__()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline

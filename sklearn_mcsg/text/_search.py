@@ -375,7 +375,6 @@ class TextSearch(BaseEstimator):
         steps = [step for _, step in getattr(self.vectorizer_, "steps", [])]
         if not steps or not all(hasattr(step, "transform") for step in steps):
             raise ValueError("the steps that turn texts into groups are missing")
-        self.index_.__mcsg_check__()
         check_indices(self.known_, self.n_texts_)
         if len(self.known_) != self.index_.n_groups_:
             raise ValueError(f"{self.index_.n_groups_} texts with words are expected")
