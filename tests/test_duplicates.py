@@ -16,6 +16,7 @@ from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg import (
     GroupEmbedding,
     ModelComparisonSimilarity,

@@ -30,7 +30,6 @@ from sklearn_mcsg.engine import dispatch, parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import _full as full
-from sklearn_mcsg.likelihoods import full
 from sklearn_mcsg.search.candidates import _threads
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

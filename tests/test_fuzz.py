@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from test_files import FORMATS, gzipped, zipped
 from test_storage import as_bytes, content, forge
 
+from sklearn_mcsg import storage
 from sklearn_mcsg import (
     SIF,
     EmbeddingVectorizer,

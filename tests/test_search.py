@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from sklearn_mcsg import storage
 from sklearn_mcsg import (
     Explanation,
     GroupEmbedding,
@@ -25,7 +26,6 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.search import nearest
-from sklearn_mcsg.storage import encoding as storage
 from sklearn_mcsg.text._search import z_scores
 from sklearn_mcsg.text._tokens import tokenize
 from sklearn_mcsg.text.words import WordIndex, words_of

@@ -14,7 +14,6 @@ from sklearn_mcsg import storage
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline
-from sklearn_mcsg.storage import encoding as storage
 from sklearn_mcsg.text._search import TextSearch
 from sklearn_mcsg.text.tables import files_of
 
