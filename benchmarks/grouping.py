@@ -96,8 +96,8 @@ def clusterings():
     return {
         "words as observations": mcc(n_jobs=JOBS),
         "words as observations, `penalty_scale=4`": mcc(penalty_scale=4, n_jobs=JOBS),
-        'texts as observations, `observations="groups"`': mcc(observations="groups", n_jobs=JOBS),
-        "texts as observations, `prior_strength=0.5`": mcc(prior_strength=0.5, observations="groups", n_jobs=JOBS),
+        "texts as observations, `balanced=True`": mcc(balanced=True, n_jobs=JOBS),
+        "texts as observations, `prior_strength=0.5`": mcc(prior_strength=0.5, balanced=True, n_jobs=JOBS),
     }
 
 

@@ -58,13 +58,13 @@ def divided(texts):
     words = [text.split() for text in texts if len(text.split()) >= 5]
     cuts = [round(QUERY_SHARE * len(text)) for text in words]
     parts = [(" ".join(text[:cut]), " ".join(text[cut:])) for text, cut in zip(words, cuts, strict=True)]
-    known = [pair for pair in parts if all(words_of(pair))]
+    known = [pair for pair in parts if np.diff(words_of(pair).offsets).all()]
     return [query for query, _ in known], [text for _, text in known]
 
 
 def measure(texts, labels, embedding):
     """Share on topic and mean reciprocal rank of each method."""
-    known = [bool(words) for words in words_of(texts)]
+    known = np.diff(words_of(texts).offsets) > 0
     texts, labels = np.asarray(texts, dtype=object)[known].tolist(), np.asarray(labels)[known]
     queries, rests = divided(texts)
     result = {}

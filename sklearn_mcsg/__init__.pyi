@@ -3,7 +3,7 @@ from .classification import ModelComparisonClassifier
 from .clustering import GroupClustering, ModelComparisonClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .embedding import GroupEmbedding
-from .explanation import Explanation, PairExplanation, VectorExplanation, explain_texts
+from .explanation import Explanation, PairExplanation, VectorExplanation
 from .groups import Groups, validate_groups
 from .likelihoods import (
     LIKELIHOODS,
@@ -36,6 +36,7 @@ from .text import (
     TextSearch,
     calibrate_texts,
     cluster_texts,
+    explain_texts,
     find_duplicate_texts,
     load_word_vectors,
     make_text_embedding,

@@ -17,6 +17,7 @@ _INSTALL = {  # what the package is called, and what to install
     "safetensors": ("safetensors", '"sklearn-mcsg[static]"'),
     "sknetwork": ("scikit-network", '"sklearn-mcsg[text]"'),
     "tokenizers": ("tokenizers", '"sklearn-mcsg[static]"'),
+    "wordllama": ("wordllama, with the weights that it is installed with", '"sklearn-mcsg[wordllama]"'),
 }
 
 
@@ -45,9 +46,14 @@ def import_extra(module: str, purpose: str, otherwise: str = "") -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        name, install = _INSTALL[module.partition(".")[0]]
-        alternative = f", or {otherwise}" if otherwise else ""
-        raise ImportError(f"{purpose} needs the package {name}: pip install {install}{alternative}.") from error
+        raise missing_extra(module, purpose, otherwise) from error
+
+
+def missing_extra(module: str, purpose: str, otherwise: str = "") -> ImportError:
+    """The error that says how to install an optional package, with the parameters of `import_extra`."""
+    name, install = _INSTALL[module.partition(".")[0]]
+    alternative = f", or {otherwise}" if otherwise else ""
+    return ImportError(f"{purpose} needs the package {name}: pip install {install}{alternative}.")
 
 
 def has_extra(module: str) -> bool:

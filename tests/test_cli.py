@@ -25,11 +25,11 @@ from sklearn_mcsg import (
     TextSearch,
     make_text_embedding,
     make_text_similarity,
-    spearman_interval,
 )
 from sklearn_mcsg.cli import main
-from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
+from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.similarity.pairs import spearman_interval
 
 TEXTS = [
     "A cat sat on the mat.",
@@ -825,7 +825,7 @@ def test_warnings_are_escaped(mcsg, tmp_path, monkeypatch):
         warnings.warn("evil \x1b[31m", stacklevel=1)
         return [(1, "a cat"), (2, "a dog")]
 
-    monkeypatch.setattr("sklearn_mcsg.cli.corpus._lines", lines)
+    monkeypatch.setattr("sklearn_mcsg.cli._corpus._lines", lines)
     assert "mcsg: warning: evil \\x1b[31m" in mcsg("cluster", path, "-n", 1).err
 
 
@@ -895,7 +895,7 @@ def test_an_index_that_does_not_fit_on_the_disk_is_named(mcsg, corpus, tmp_path,
     def full(descriptor):
         raise OSError("250000 requested and 10224 written")
 
-    monkeypatch.setattr("sklearn_mcsg._folder.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     error = mcsg("search", corpus, "cat", "--index", tmp_path / "index", "--quiet", code=1).err
     assert error.startswith(f"mcsg: error: {tmp_path / 'index'} could not be saved: not everything could be written")
 

@@ -16,6 +16,7 @@ from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg import (
     GroupEmbedding,
     ModelComparisonSimilarity,
@@ -27,8 +28,9 @@ from sklearn_mcsg import (
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.search.duplicates import linked_sets
 from sklearn_mcsg.similarity.baselines import MeanVector
+from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
 from sklearn_mcsg.text.tables import open_table
-from sklearn_mcsg.text.wording import LIGHT_ENGLISH, Wordings, _is_one_edit, fold
+from sklearn_mcsg.text.wording import FOLDED, LIGHT_ENGLISH, Wordings, _is_one_edit, fold
 
 GLOVE = open_table("glove-6b-50d")
 
@@ -38,7 +40,7 @@ def listed(sets):
 
 
 def differences(a, b, table=GLOVE, ordered=True):
-    return Wordings([fold(a), fold(b)], table, ordered).differences(0, 1)
+    return Wordings(Tokens.of([a, b], FOLDED), table, ordered).differences(0, 1)
 
 
 # Groups -------------------------------------------------------------------------------------------------------------
@@ -284,7 +286,8 @@ def test_one_edit():
 def test_many_pairs_are_judged_as_one_by_one():
     rng = random.Random(0)
     vocabulary = ["storm", "stomr", "coast", "reached", "monday", "tuesday", "3", "4", "not", "the", "a", "really"]
-    wordings = Wordings([tuple(rng.choices(vocabulary, k=rng.randrange(0, 6))) for _ in range(60)], GLOVE, True)
+    texts = [" ".join(rng.choices(vocabulary, k=rng.randrange(0, 6))) for _ in range(60)]
+    wordings = Wordings(Tokens.of(texts, Tokenisation(str.split)), GLOVE, True)
     left, right = np.triu_indices(60, 1)
     expected = [not wordings.differences(i, j) for i, j in zip(left, right, strict=True)]
     assert any(expected)

@@ -16,12 +16,21 @@ import pytest
 import sklearn
 from conftest import COMBINATIONS
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import ThreadpoolController
 
-from sklearn_mcsg import DiagonalGaussian, Groups, ModelComparisonSimilarity, NormalGamma, VonMisesFisher
+from sklearn_mcsg import (
+    DiagonalGaussian,
+    Groups,
+    ModelComparisonSimilarity,
+    NormalGamma,
+    VonMisesFisher,
+    WordMoversDistance,
+)
 from sklearn_mcsg.engine import dispatch, parallel
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import _full as full
+from sklearn_mcsg.search.candidates import _threads
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
@@ -393,6 +402,111 @@ def test_interrupt_stops_within_a_second():
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+# Settings of the process --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blas_threads():
+    """The numbers of threads of the BLAS libraries, which are 3 at first."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    libraries = [library for library in found if getattr(library, "threading_layer", None) == "pthreads"]
+    before = [library.num_threads for library in libraries]
+
+    def set_all(numbers):
+        for library, number in zip(libraries, numbers, strict=True):
+            library.set_num_threads(number)
+
+    def in_a_thread_that_ends(numbers):  # threadpoolctl would ignore other threads as long as it lives
+        thread = threading.Thread(target=set_all, args=(numbers,))
+        thread.start()
+        thread.join()
+
+    if not libraries:
+        pytest.skip("no BLAS whose threads all threads share")
+    in_a_thread_that_ends([3] * len(libraries))
+    yield lambda: {library.num_threads for library in libraries}
+    in_a_thread_that_ends(before)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first ends first", "second ends first"])
+def test_threads_that_overlap_leave_the_blas_as_it_was(order, blas_threads):
+    begun, end = ([threading.Event(), threading.Event()] for _ in range(2))
+
+    def task(i):
+        begun[i].set()
+        assert end[i].wait(30)
+
+    threads = [threading.Thread(target=lambda i=i: list(parallel.run(task, [(i,)] * 2, 2, 2))) for i in range(2)]
+    try:
+        for thread, event in zip(threads, begun, strict=True):
+            thread.start()
+            assert event.wait(30)
+            assert blas_threads() == {1}
+        for i, expected in zip(order, ({1}, {3}), strict=True):
+            end[i].set()
+            threads[i].join()
+            assert blas_threads() == expected
+    finally:
+        for event in end:
+            event.set()
+
+
+def test_results_that_are_not_all_taken_leave_the_blas_as_it_was(blas_threads):
+    def some():
+        results = parallel.run(abs, [(-i,) for i in range(50)], 50, 2)
+        assert next(results) >= 0
+        assert blas_threads() == {1}
+        return results
+
+    some().close()
+    assert blas_threads() == {3}
+    results = some()
+    del results
+    assert blas_threads() == {3}
+
+    def fail():
+        for number in parallel.run(abs, [(0,)] * 50, 50, 2):
+            1 / number
+
+    with pytest.raises(ZeroDivisionError) as kept:
+        fail()
+    assert kept.tb, "the frame of the loop is still referred to"
+    assert blas_threads() == {3}
+    with pytest.raises(TypeError, match="bad operand"):
+        list(parallel.run(abs, [("a",)] * 50, 50, 2))
+    assert blas_threads() == {3}
+
+
+def test_an_error_that_is_kept_leaves_the_blas_as_it_was(blas_threads):
+    pytest.importorskip("ot")
+    X = np.array([[[3e38]], [[-3e38]], [[0]]], np.float32)
+    with pytest.raises(ValueError, match="exceeds the range of float32") as kept:
+        WordMoversDistance(n_jobs=2).pairwise(X)
+    assert kept.tb
+    assert blas_threads() == {3}
+
+
+def test_faiss_has_its_own_number_of_threads_in_each_thread():
+    """So contexts of several threads cannot disturb each other."""
+    faiss = pytest.importorskip("faiss")
+    before, numbers = faiss.omp_get_max_threads(), {}
+
+    def other():
+        numbers["at first"] = faiss.omp_get_max_threads()
+        with _threads(before + 2):
+            numbers["inside"] = faiss.omp_get_max_threads()
+        numbers["at last"] = faiss.omp_get_max_threads()
+
+    with _threads(before + 1):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert faiss.omp_get_max_threads() == before + 1
+    assert faiss.omp_get_max_threads() == before
+    assert numbers["inside"] == before + 2
+    assert numbers["at last"] == numbers["at first"]
 
 
 # A cluster ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sklearn_mcsg import load_word_vectors
-from sklearn_mcsg.text import files
+from sklearn_mcsg.text import _files as files
 
 WORDS = ["the", "Straße", "a\u00a0b", "\u0085", "12", "-", "nan", "日本"]
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from test_files import FORMATS, gzipped, zipped
 from test_storage import as_bytes, content, forge
 
+from sklearn_mcsg import storage
 from sklearn_mcsg import (
     SIF,
     EmbeddingVectorizer,
@@ -26,8 +27,7 @@ from sklearn_mcsg import (
     load_word_vectors,
     make_text_embedding,
 )
-from sklearn_mcsg.cli.corpus import read_corpus, read_pairs
-from sklearn_mcsg.storage import encoding as storage
+from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.text.tables import open_table
 
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
@@ -225,7 +225,7 @@ TEXTS = ["the cat sat", "a dog ran", "cat and dog", "tax of cats", "the the tax"
 def calibrated_index(groups):
     index = GroupNeighbors(n_neighbors=2).fit(groups)
     with pytest.warns(UserWarning, match="p-values will be rough"):
-        index.comparer().calibrate(random_state=0)
+        index.similarity_.calibrate(random_state=0)
     return index
 
 
@@ -283,7 +283,7 @@ def use(estimator):
         for queries in (None, X):
             assert np.isfinite(estimator.kneighbors(queries, n_neighbors=1)[0]).all()
         with suppress(NotFittedError):
-            assert np.isfinite(estimator.comparer().p_value(X, X)).all()
+            assert np.isfinite(estimator.similarity_.p_value(X, X)).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")

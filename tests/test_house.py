@@ -1,14 +1,16 @@
 """The shape of the package: imports point one way, and texts and comparisons are not derived twice."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import sklearn_mcsg
-from sklearn_mcsg import EmbeddingVectorizer, ModelComparisonSimilarity
+from sklearn_mcsg import ModelComparisonSimilarity
 from sklearn_mcsg.cli import main
 from sklearn_mcsg.likelihoods import DiagonalGaussian
+from sklearn_mcsg.text import _duplicates, _lookup, _tokenised, wording
 
 PACKAGE = Path(sklearn_mcsg.__file__).parent
 
@@ -115,19 +117,57 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(cls, method, counted)
 
-    count(EmbeddingVectorizer, "_look_up")
     count(DiagonalGaussian, "statistics", len)
     count(ModelComparisonSimilarity, "_new_comparison")
     return found
 
 
-def test_cluster_report_looks_texts_up_once(calls, tmp_path):
-    texts = PACKAGE / "data" / "short_texts.csv"
-    assert main(["cluster", str(texts), "--report", str(tmp_path / "report.html"), "--quiet"]) == 0
-    looked_up = [size for name, size in calls if name == "_look_up"]
-    assert len(looked_up) == 2, "the texts once, and the distinct words once, for the weights of labels"
+TEXTS = PACKAGE / "datasets" / "short_texts.csv"
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """Counts texts that are split into tokens, texts that are folded, and look-ups of distinct tokens in a table."""
+    found = Counter()
+
+    def count(place, name):
+        original = getattr(place, name)
+
+        def counted(*args):
+            found[name] += 1
+            return original(*args)
+
+        monkeypatch.setattr(place, name, counted)
+
+    count(_tokenised, "tokenize")
+    count(_lookup, "_own_rows")
+    original = wording.FOLDED.tokenizer
+    folded = wording.FOLDED._replace(tokenizer=lambda text: found.update(fold=1) or original(text))
+    monkeypatch.setattr(_duplicates, "FOLDED", folded)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["dedupe", TEXTS], {"tokenize": 360, "fold": 360, "_own_rows": 1}),
+        (["search", TEXTS, "my puppy is ill", "a storm"], {"tokenize": 360 + 2, "_own_rows": 2}),
+        (["search", TEXTS, "my puppy is ill", "--exact"], {"tokenize": 360 + 1, "_own_rows": 2}),
+        (["cluster", TEXTS, "--report", "report.html"], {"tokenize": 360, "_own_rows": 1}),
+        (["compare", "a cat", "a kitten", "--corpus", TEXTS], {"tokenize": 360 + 2, "_own_rows": 2}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_texts_are_tokenised_and_looked_up_once(arguments, expected, readings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*map(str, arguments), "--quiet", "--format", "json"]) == 0
+    assert readings == expected
+
+
+def test_points_of_texts_are_computed_once(calls):
+    assert main(["cluster", str(TEXTS), "--quiet", "--format", "json"]) == 0
     sizes = [size for name, size in calls if name == "statistics"]
-    assert sizes == [360] * 4, "two passes to learn the embedding, one to cluster and one for the points"
+    assert sizes == [360] * 3, "two passes to learn the embedding, and one for the points"
 
 
 @pytest.mark.parametrize("call", ["pairwise", "paired", "score_samples", "explain", "paired_test"])
@@ -140,5 +180,5 @@ def test_an_unfitted_similarity_builds_one_comparison(call, calls, make_groups):
 
 def test_imports_inside_functions_are_seen(tmp_path):
     file = tmp_path / "module.py"
-    file.write_text("def f():\n    from sklearn_mcsg.engine import blocks\n    import sklearn_mcsg.text.tokens\n")
-    assert list(imported(file)) == ["engine.blocks", "text.tokens"]
+    file.write_text("def f():\n    from sklearn_mcsg.engine import blocks\n    import sklearn_mcsg.text._tokens\n")
+    assert list(imported(file)) == ["engine.blocks", "text._tokens"]

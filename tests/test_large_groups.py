@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn_mcsg import LIKELIHOODS, EmbeddingVectorizer, GroupEmbedding, Groups, ModelComparisonSimilarity
 from sklearn_mcsg.groups.blocks import block_rows
 from sklearn_mcsg.groups.regroup import condensed
-from sklearn_mcsg.text import tokens
+from sklearn_mcsg.text import _tokens as tokens
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 

@@ -240,4 +240,4 @@ def test_a_similarity_with_other_groups():
     assert model.n_groups_ == 60
     assert moved.n_groups_ == 2
     with pytest.raises(ValueError, match="not those that were learnt from"):
-        moved.stored_state()
+        moved.__mcsg_state__()

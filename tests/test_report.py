@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -24,11 +25,14 @@ from sklearn_mcsg import (
     cluster_report,
     cluster_texts,
     make_text_embedding,
-    write_report,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.report import content, layout, packing, vocabulary
-from sklearn_mcsg.report import page as page_module
+from sklearn_mcsg.report import _content as content
+from sklearn_mcsg.report import _layout as layout
+from sklearn_mcsg.report import _packing as packing
+from sklearn_mcsg.report import _page as page_module
+from sklearn_mcsg.report import _vocabulary as vocabulary
+from sklearn_mcsg.report import write_report
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
@@ -519,6 +523,26 @@ def test_a_report_to_a_pipe_is_written_to_it(tmp_path):
 
 
 # In a browser -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run scripts with")
+def test_heat_map_of_two_long_texts():
+    """Of 360 distinct words each: more pairs than a call of a function has room for."""
+    folder = Path(page_module.__file__).parent / "templates"
+    scripts = [(folder / name).read_text(encoding="utf-8") for name in ("data.js", "pair.js")]
+    largest = re.search(r"^const largest = .*?^};", scripts[0], flags=re.MULTILINE | re.DOTALL)[0]
+    functions = scripts[1].split("// The measure and the neighbours")[0]
+    use = """
+        const mcsg = { steps: 0 }, names = Array.from({ length: 360 }, (_, i) => `word ${i}`);
+        const matrix = names.map((_, i) => names.map((_, j) => (i < 3 && j < 3 ? 1 : 1e-6)));
+        console.log(JSON.stringify(condensed({ rows: names, columns: names, matrix })));
+    """
+    run = subprocess.run(["node", "-e", largest + functions + use], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["rows"] == found["columns"] == ["word 0", "word 1", "word 2", "357 others"]
+    assert np.sum(found["matrix"]) == pytest.approx(9 + (360**2 - 9) * 1e-6)
+
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPTIONS = (
@@ -1083,7 +1107,7 @@ def large(tmp_path_factory):
     members = [np.flatnonzero(labels == c) for c in range(12)]
     summaries = [ClusterSummary(c, own, ["cat1", "dog2"]) for c, own in enumerate(members)]
     terms = Terms.of(texts, pipeline[0])
-    clusters = TextClusters(texts, labels, summaries, rng.random(n), points, groups, terms, pipeline, None)
+    clusters = TextClusters(texts, labels, summaries, rng.random(n), points, groups, terms, pipeline, {})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(page_module, "map_of", lambda points, rng, verbose: rng.random_sample((len(points), 2)))
         page = cluster_report(clusters=clusters, columns={"cluster": labels.tolist()})

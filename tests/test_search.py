@@ -4,6 +4,7 @@ import math
 import pickle
 import sys
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from sklearn_mcsg import storage
 from sklearn_mcsg import (
     Explanation,
     GroupEmbedding,
@@ -24,9 +26,8 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.search import nearest
-from sklearn_mcsg.storage import encoding as storage
-from sklearn_mcsg.text.search import z_scores
-from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text._search import z_scores
+from sklearn_mcsg.text._tokens import tokenize
 from sklearn_mcsg.text.words import WordIndex, words_of
 
 pytest.importorskip("bm25s")
@@ -39,6 +40,17 @@ NO_WORDS = "\u2603"
 @pytest.fixture(scope="module")
 def search():
     return TextSearch().fit(TEXTS)
+
+
+def listed(texts, tokenizer=None):
+    """The words of each text."""
+    words = words_of(texts, tokenizer)
+    return [[words.distinct[i] for i in words.numbers[start:stop]] for start, stop in pairwise(words.offsets)]
+
+
+def counted(lists):
+    """Lists of words, as words of texts."""
+    return words_of([" ".join(words) for words in lists], str.split)
 
 
 def slow_bm25(texts, query, k1=1.5, b=0.75):
@@ -64,9 +76,9 @@ def slow_search(texts, query, words):
     """Scores, distances and word scores of all texts for one query."""
     pipeline = make_text_embedding().fit(texts)
     cosines = (pipeline.transform(texts) @ pipeline.transform([query]).T).ravel().astype(np.float64)
-    word_scores = slow_bm25(words_of(texts), words_of([query])[0])
+    word_scores = slow_bm25(listed(texts), listed([query])[0])
     if words == "share":
-        return cosines + 2 * word_scores / slow_bound(words_of(texts), words_of([query])[0]), 1 - cosines, word_scores
+        return cosines + 2 * word_scores / slow_bound(listed(texts), listed([query])[0]), 1 - cosines, word_scores
     scores = (cosines - cosines.mean()) / cosines.std()
     if word_scores.any():
         scores = scores + (word_scores - word_scores.mean()) / word_scores.std()
@@ -78,41 +90,42 @@ def slow_search(texts, query, words):
 
 def test_words_are_in_lower_case_and_keep_what_has_no_vector():
     texts = ["The COVID-19 dose of Zortanol\u00ae isn't 1,000.5 mg!", "\u2603 ..."]
-    assert words_of(texts) == [["the", "covid", "19", "dose", "of", "zortanol", "is", "n't", "1,000.5", "mg"], []]
-    assert words_of(["A-b c"], str.split) == [["a", "b", "c"]]
+    assert listed(texts) == [["the", "covid", "19", "dose", "of", "zortanol", "is", "n't", "1,000.5", "mg"], []]
+    assert listed(["A-b c"], str.split) == [["a", "b", "c"]]
 
 
 def test_bm25_is_that_of_the_definition():
     rng = np.random.default_rng(0)
     texts = [[f"w{i}" for i in rng.geometric(0.15, size=rng.integers(0, 12))] for _ in range(40)]
     queries = [["w1", "w3", "w3", "unheard"], ["unheard"], [], texts[7]]
-    index = WordIndex.of(texts)
-    numbers = index.numbers(queries)
+    index = WordIndex.of(counted(texts))
+    numbers = index.numbers(counted(queries))
     scores, bounds = index.scores(numbers), index.bounds(numbers)
     for query, row, bound in zip(queries, scores, bounds, strict=True):
         assert_allclose(row, slow_bm25(texts, query), rtol=1e-5, atol=1e-6)
         assert_allclose(bound, slow_bound(texts, query), rtol=1e-6)
         assert (row < bound).all() or not query
-    assert_array_equal(index.scores(index.own_numbers()), index.scores(index.numbers(texts)))
+    assert_array_equal(index.scores(index.own_numbers()), index.scores(index.numbers(counted(texts))))
 
 
 def test_the_bound_is_reached_by_a_text_that_repeats_the_query():
-    index = WordIndex.of([["cat"] * 10_000, ["dog"], ["tax"] * 20_000])
-    numbers = index.numbers([["cat"]])
+    index = WordIndex.of(counted([["cat"] * 10_000, ["dog"], ["tax"] * 20_000]))
+    numbers = index.numbers(counted([["cat"]]))
     assert_allclose(index.scores(numbers)[0, 0], index.bounds(numbers)[0], rtol=1e-3)
 
 
 def test_words_can_be_added():
-    texts = words_of(TEXTS[:9])
-    whole, grown = WordIndex.of(texts), WordIndex.of(texts[:4]).extended(texts[4:8]).extended(texts[8:]).extended([])
+    whole, grown = WordIndex.of(words_of(TEXTS[:9])), WordIndex.of(words_of(TEXTS[:4]))
+    for texts in (TEXTS[4:8], TEXTS[8:9], []):
+        grown = grown.extended(words_of(texts))
     assert grown.vocabulary == whole.vocabulary
     assert_array_equal(grown.ids, whole.ids)
     assert_array_equal(grown.offsets, whole.offsets)
 
 
 def test_texts_without_any_word_score_nothing():
-    index = WordIndex.of([[], []])
-    numbers = index.numbers([["cat"], []])
+    index = WordIndex.of(words_of(["", ""]))
+    numbers = index.numbers(words_of(["cat", ""]))
     assert_array_equal(index.scores(numbers), np.zeros((2, 2)))
     assert_allclose(index.bounds(numbers), [slow_bound([[], []], ["cat"]), 0], rtol=1e-6)
 
@@ -175,10 +188,10 @@ def test_indexed_texts_do_not_find_themselves(words):
         cosines = (pipeline.transform(TEXTS) @ pipeline.transform(TEXTS[i : i + 1]).T).ravel()
         scores = cosines - 1
         if words is not None:
-            asked = words_of(TEXTS)[i]
-            word_scores = slow_bm25(words_of(TEXTS), asked)
+            asked = listed(TEXTS)[i]
+            word_scores = slow_bm25(listed(TEXTS), asked)
             standard = [(v - v[others].mean()) / v[others].std() for v in (cosines, word_scores)]
-            share = cosines + 2 * word_scores / slow_bound(words_of(TEXTS), asked)
+            share = cosines + 2 * word_scores / slow_bound(listed(TEXTS), asked)
             scores = sum(standard) if words == "z-score" else share
         best = np.argsort(np.where(others, -scores, np.inf))[:3]
         assert_array_equal(found.indices[i], best)
@@ -216,7 +229,7 @@ def test_any_pipeline_that_compares_texts_can_be_searched():
 
 def test_words_that_no_text_has_leave_the_decision_to_the_embedding(search):
     query = ["hurricane"]
-    assert not any("hurricane" in words for words in words_of(TEXTS))
+    assert not any("hurricane" in words for words in listed(TEXTS))
     found = search.search(query, len(TEXTS))
     assert not found.word_scores.any()
     assert_array_equal(found.indices, search.index_.kneighbors(search.look_up(query), len(TEXTS))[1])
@@ -274,11 +287,12 @@ def test_explanation_of_a_long_text_has_each_word_once(search):
 
 
 def test_words_of_a_long_text_are_read_in_pieces(monkeypatch):
-    expected = words_of([" ".join(TEXTS)])
+    expected = listed([" ".join(TEXTS)])
     longest = []
-    monkeypatch.setattr("sklearn_mcsg.text.tokens._PIECE", 100)
-    monkeypatch.setattr("sklearn_mcsg.text.words.tokenize", lambda text: longest.append(len(text)) or tokenize(text))
-    assert words_of([" ".join(TEXTS)]) == expected
+    monkeypatch.setattr("sklearn_mcsg.text._tokens._PIECE", 100)
+    tokenizer = "sklearn_mcsg.text._tokenised.tokenize"
+    monkeypatch.setattr(tokenizer, lambda text: longest.append(len(text)) or tokenize(text))
+    assert listed([" ".join(TEXTS)]) == expected
     assert max(longest) < 200
 
 
@@ -288,7 +302,7 @@ def test_texts_without_words_are_never_found():
         search = TextSearch().fit(texts)
     plain = TextSearch().fit(TEXTS[:12])
     found, expected = (s.search(QUERIES, 12) for s in (search, plain))
-    assert search.n_samples_fit_ == 14
+    assert search.n_texts_ == 14
     assert_array_equal(np.array(texts)[found.indices], np.array(TEXTS)[expected.indices])
     assert_array_equal(found.scores, expected.scores)
     with pytest.warns(UserWarning, match="1 of 2 texts"):
@@ -296,7 +310,7 @@ def test_texts_without_words_are_never_found():
     assert search.search(["zebra"]).indices[0, 0] == 15
     with pytest.warns(UserWarning, match="1 of 1 texts"):
         search.partial_fit([NO_WORDS])
-    assert (search.n_samples_fit_, len(search.known_)) == (17, 13)
+    assert (search.n_texts_, len(search.known_)) == (17, 13)
 
 
 @pytest.mark.parametrize("words", ["z-score", None])
@@ -307,7 +321,7 @@ def test_added_texts(words):
     cosines = pipeline.transform(QUERIES) @ pipeline.transform(TEXTS).T
     assert_allclose(1 - found.distances, np.take_along_axis(cosines, found.indices, axis=1), atol=1e-5)
     if words is not None:
-        expected = [slow_bm25(words_of(TEXTS), query) for query in words_of(QUERIES)]
+        expected = [slow_bm25(listed(TEXTS), query) for query in listed(QUERIES)]
         assert_allclose(found.word_scores, np.take_along_axis(np.array(expected), found.indices, axis=1), atol=1e-5)
 
 
@@ -415,4 +429,4 @@ def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
 def test_copies(search):
     assert_same(pickle.loads(pickle.dumps(search)), search)
     assert clone(search).get_params() == search.get_params()
-    assert not clone(search).stored_state()
+    assert not clone(search).__mcsg_state__()

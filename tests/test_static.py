@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, make_text_embedding, make_text_similarity, update_index
-from sklearn_mcsg.text import static, tables
-from sklearn_mcsg.text.spelling import share_of_unknown_words
+from sklearn_mcsg.text import _static as static
+from sklearn_mcsg.text import share_of_unknown_words, tables
 
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")
@@ -355,4 +355,5 @@ def test_padding_with_a_token_of_the_table():
 
 def test_unknown_tokens_are_left_out_and_said_to_be():
     vectorizer = EmbeddingVectorizer((tokenizer_of(), VECTORS), weighting="norm").fit(TEXTS)
-    assert share_of_unknown_words(vectorizer) == "27.3% of the words have no vector and are left out."
+    sentence = share_of_unknown_words(vectorizer, vectorizer.oov_rate_)
+    assert sentence == "27.3% of the words have no vector and are left out."

@@ -1,35 +1,44 @@
 """Saved indexes: one step from old to new, whoever reads or is killed meanwhile, and nothing damaged is opened."""
 
 import errno
+import importlib
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import zlib
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
+import sklearn_mcsg
 from sklearn_mcsg import (
+    Criterion,
+    DiagonalGaussian,
     EmbeddingVectorizer,
     GroupEmbedding,
     GroupNeighbors,
     Groups,
     MeanVector,
     ModelComparisonClassifier,
+    ModelComparisonSimilarity,
 )
-from sklearn_mcsg.storage import folder as _folder
+from sklearn_mcsg.engine.coordinates import Axes
+from sklearn_mcsg.storage import _folder, register
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
 
-def index_of(n, seed=0):
+def index_of(n, seed=0, similarity=None):
     rng = np.random.default_rng(seed)
-    return GroupNeighbors(n_neighbors=1).fit(Groups(rng.normal(size=(3 * n, 2)), np.arange(0, 3 * n + 1, 3)))
+    groups = Groups(rng.normal(size=(3 * n, 2)), np.arange(0, 3 * n + 1, 3))
+    return GroupNeighbors(similarity, n_neighbors=1).fit(groups)
 
 
 @pytest.fixture
@@ -153,7 +162,11 @@ DAMAGE = {
     "truncated json": (lambda p: (p / "index.json").write_text('{"format": "sk'), "index.json cannot be read"),
     "other json": (lambda p: (p / "index.json").write_text("[1]"), "damaged or not a saved index"),
     "newer version": (lambda p: change(p, version=99), "newer version.*format 99.*upgrade"),
-    "older version": (lambda p: change(p, version=1), "older version.*format 1, .*make the index again"),
+    "older version": (lambda p: change(p, version=1), "older version.*format 1, .*build the index again"),
+    "version 0.1.0": (
+        lambda p: change(p, version=3),
+        r"index was saved by an older version of sklearn_mcsg \(format 3, this one reads 4\): build the index again\.$",
+    ),
     "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
     "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
     "not fitted": (
@@ -161,7 +174,22 @@ DAMAGE = {
         "damaged and was not opened",
     ),
     "other format": (lambda p: change(p, format="x"), "damaged or not a saved index"),
-    "unknown class": (lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}), "damaged|registered"),
+    "unknown class": (
+        lambda p: change(p, object={"class": "Popen", "parts": {}, "state": {}}),
+        "index holds a Popen, which this version of sklearn_mcsg cannot load",
+    ),
+    "unknown module": (
+        lambda p: change(p, object={"class": "subprocess:Popen", "parts": {}, "state": {}}),
+        "index holds subprocess.Popen, which is not registered: import subprocess, then load again",
+    ),
+    "unknown class of a notebook": (
+        lambda p: change(p, object={"class": "__main__:a.<locals>.Mine", "parts": {}, "state": {}}),
+        "index holds __main__.a.<locals>.Mine, which is not registered: define it, then load again",
+    ),
+    "long name of a class": (
+        lambda p: change(p, object={"class": "a" * 5000, "parts": {}, "state": {}}),
+        "index holds a a{80}, which",
+    ),
     "other class": (lambda p: change(p, object=1), "holds a int, not a GroupNeighbors"),
     "pickled objects": (
         lambda p: forge(p, 0, as_bytes(np.array([{"a": 1}], dtype=object), allow_pickle=True), dtype="|O", shape=[1]),
@@ -209,6 +237,51 @@ def test_damaged_embeddings_are_refused(tmp_path):
     array = np.load(file_of(tmp_path, k)).astype(np.int64)
     forge(tmp_path, k, as_bytes(array), dtype="<i8")
     with pytest.raises(ValueError, match="damaged.*groups are kept as int64"):
+        GroupNeighbors.load(tmp_path)
+
+
+FORGED = {
+    "length": ("n", lambda n: n[:-1], "statistics of different numbers of groups"),
+    "weight": ("n", lambda n: -n, "groups of negative weight"),
+    "width": ("mean", lambda mean: mean[:, :1], "statistics of 1 features instead of 2"),
+    "kind": ("mean", lambda mean: mean.astype(np.int64), "statistics that are not floating-point numbers"),
+    "not a number": ("mean", lambda mean: mean * np.nan, "numbers that are not finite"),
+    "references": (None, lambda references: references + 1, "indices must lie between 0 and 7"),
+}
+
+
+@pytest.mark.parametrize(("field", "forged", "message"), FORGED.values(), ids=FORGED)
+def test_nothing_is_learnt_from_damaged_statistics(tmp_path, monkeypatch, field, forged, message):
+    similarity = ModelComparisonSimilarity(criterion="bayes", output="centered", prior_strength=1.0)
+    index_of(8, similarity=similarity).save(tmp_path)
+    state = content(tmp_path)["object"]["state"]["similarity_"]["state"]
+    k = (state["summaries"]["parts"][field] if field else state["references"])["array"]
+    array = forged(np.load(file_of(tmp_path, k)))
+    forge(tmp_path, k, as_bytes(array), dtype=array.dtype.str, shape=array.shape)
+
+    def learn(*args, **kwargs):
+        pytest.fail("it learnt from statistics that were not checked")
+
+    for name in ("learn_prior", "pseudo_group"):
+        monkeypatch.setattr(DiagonalGaussian, name, learn)
+    with pytest.raises(ValueError, match=f"damaged and was not opened: .*{message}"):
+        GroupNeighbors.load(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["n", "mean", "scatter"])
+def test_nothing_is_learnt_from_damaged_moments(tmp_path, monkeypatch, part):
+    index_of(8, similarity=GroupEmbedding()).save(tmp_path)
+    moments = (*SIMILARITY, "state", "embedding_", "state", "moments", "parts")
+    if part == "n":
+        put(1, *moments, "n")(tmp_path)
+    else:
+        inner = content(tmp_path)["object"]
+        for name in (*moments, part, "array"):
+            inner = inner[name]
+        array = np.load(file_of(tmp_path, inner))[1:]
+        forge(tmp_path, inner, as_bytes(array), shape=array.shape)
+    monkeypatch.setattr(Axes, "of", lambda _: pytest.fail("it learnt from moments that were not checked"))
+    with pytest.raises(ValueError, match="damaged and was not opened: moments of .* groups, of shapes"):
         GroupNeighbors.load(tmp_path)
 
 
@@ -309,6 +382,133 @@ def test_an_index_that_is_open_can_be_replaced(saved):
     assert np.array_equal(index.kneighbors(), before)
     index.save(saved)
     assert GroupNeighbors.load(saved).n_groups_ == 8
+
+
+# Classes of one's own -----------------------------------------------------------------------------------------------
+
+
+MINE = """
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn_mcsg.storage import register
+
+@register
+class Mine(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.n_ = len(X)
+        return self
+
+    def transform(self, X):
+        return {factor} * X
+
+    def __mcsg_state__(self):
+        return dict(n=self.n_) if hasattr(self, "n_") else dict()
+
+    def __mcsg_restore__(self, state):
+        self.n_ = state["n"]
+"""
+
+
+def scaled(step, seed=0):
+    X = np.random.default_rng(seed).normal(size=(6, 3, 2))
+    return GroupNeighbors(make_pipeline(step, MeanVector("distance")), n_neighbors=1).fit(X), X
+
+
+@pytest.fixture
+def import_mine(tmp_path, monkeypatch):
+    """Write a module with a class Mine, and import it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write_and_import(name, factor):
+        (tmp_path / f"{name}.py").write_text(MINE.format(factor=factor))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name).Mine
+
+    return write_and_import
+
+
+def test_classes_of_one_name_in_two_modules(import_mine, tmp_path):
+    """An index is loaded with the class that it was saved with, whatever was imported since."""
+    first = import_mine("first_of_two", 1)
+    index, X = scaled(first())
+    index.save(tmp_path / "index")
+    second = import_mine("second_of_two", -1)
+    loaded = GroupNeighbors.load(tmp_path / "index")
+    assert np.array_equal(loaded.kneighbors(X[:1] + 1), index.kneighbors(X[:1] + 1))
+    assert type(loaded.similarity_[0]) is first
+    scaled(second())[0].save(tmp_path / "index")
+    assert type(GroupNeighbors.load(tmp_path / "index").similarity_[0]) is second
+
+
+def test_a_class_whose_module_was_not_imported(import_mine, tmp_path):
+    scaled(import_mine("first_of_two", 1)())[0].save(tmp_path / "index")
+    code = "import sys; from sklearn_mcsg import GroupNeighbors; GroupNeighbors.load(sys.argv[1])"
+    result = subprocess.run([sys.executable, "-c", code, tmp_path / "index"], capture_output=True, text=True)
+    expected = "holds first_of_two.Mine, which is not registered: import first_of_two, then load again."
+    assert expected in result.stderr
+
+
+def local_class(value):
+    """As a cell of a notebook that is run again: another class, of the same module and qualified name."""
+
+    @register
+    class Mine(TransformerMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return value * X
+
+    return Mine
+
+
+def test_a_class_that_is_defined_again_replaces_the_earlier_one(tmp_path):
+    earlier = local_class(1)
+    index, _ = scaled(earlier())
+    index.save(tmp_path)
+    assert type(GroupNeighbors.load(tmp_path).similarity_[0]) is earlier
+    later = local_class(-1)
+    assert type(GroupNeighbors.load(tmp_path).similarity_[0]) is later
+    with pytest.raises(TypeError, match=r"cannot hold a Mine, Mine\(\): its class was defined again.*Make it again"):
+        index.save(tmp_path)
+    scaled(later())[0].save(tmp_path)
+    assert type(GroupNeighbors.load(tmp_path).similarity_[0]) is later
+
+
+def test_a_public_name_is_the_class_of_the_package_and_ones_own_is_ones_own(tmp_path):
+    class AIC(Criterion):
+        def penalty(self, fit):
+            return 0.0
+
+    for criterion in (AIC(), sklearn_mcsg.AIC()):
+        index_of(8, similarity=ModelComparisonSimilarity("diag", criterion, output="distance")).save(tmp_path)
+        loaded = GroupNeighbors.load(tmp_path)
+        assert type(loaded.similarity_.criterion) is type(criterion)
+    assert '"class": "AIC"' in (tmp_path / "index.json").read_text()
+
+
+def test_a_class_that_is_not_registered_is_not_saved(tmp_path):
+    class Loose(TransformerMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X
+
+    with pytest.raises(TypeError, match=r"cannot hold a Loose, Loose\(\)\..*with sklearn_mcsg.storage.register"):
+        scaled(Loose())[0].save(tmp_path)
+
+
+def test_an_array_that_occurs_twice_is_stored_once(tmp_path):
+    table = np.random.default_rng(0).normal(size=(2, 5))
+    vectorizer = EmbeddingVectorizer((["a", "b"], table), weighting=None)
+    index = GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(["a", "b", "a b"])
+    index.save(tmp_path)
+    stored = [np.load(tmp_path / entry["file"]) for entry in content(tmp_path)["arrays"]]
+    assert sum(np.array_equal(array, table) for array in stored) == 1
+    for mmap_mode in (None, "r"):
+        loaded = GroupNeighbors.load(tmp_path, mmap_mode=mmap_mode)
+        assert loaded.similarity[0].vectors[1] is loaded.similarity_[0].vectors[1]
+        assert np.array_equal(loaded.kneighbors(["a a", "b"]), index.kneighbors(["a a", "b"]))
 
 
 # Several processes --------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_mcsg import EmbeddingVectorizer
-from sklearn_mcsg.text.summaries import label_clusters
 from sklearn_mcsg.text.terms import Terms, _are_forms
 
 TEXTS = [
@@ -60,11 +59,11 @@ def test_score_is_class_based_tf_idf(terms):
     }
     expected = [name for name in sorted(score, key=lambda name: -score[name]) if score[name] > 0]
     assert terms.best(counts[1], 4, 3.5, 99) == expected
-    assert label_clusters(terms, labels, 2)[1] == expected[:2]
+    assert terms.labels_of(labels, 2)[1] == expected[:2]
 
 
 def test_a_pair_takes_the_place_of_its_words(terms):
-    first = label_clusters(terms, np.array([0, 0, 0, 1, 1, 1, 1]), 9)[0]
+    first = terms.labels_of(np.array([0, 0, 0, 1, 1, 1, 1]), 9)[0]
     assert first[0] == "web server"
     assert not {"web", "server"} & set(first)
     assert set(first) == {"web server", "the", "of", "house", "a", "and", "logs"}
@@ -74,7 +73,7 @@ def test_a_pair_needs_words_that_mostly_occur_in_it():
     texts = ["green tea"] * 3 + ["green leaf", "tea pot", "green field", "black tea"] * 2
     terms = Terms.of(texts, EmbeddingVectorizer().fit(texts))
     assert "green tea" in terms.names
-    (best,) = label_clusters(terms, np.zeros(len(texts), dtype=int), 99)
+    (best,) = terms.labels_of(np.zeros(len(texts), dtype=int), 99)
     assert "green tea" not in best
     assert {"green", "tea"} < set(best)
 
@@ -86,7 +85,7 @@ def test_forms_of_one_word_are_named_once():
     assert not _are_forms("part", "partner")
     texts = ["games", "game", "games of chess"]
     terms = Terms.of(texts, EmbeddingVectorizer().fit(texts))
-    (best,) = label_clusters(terms, np.zeros(3, dtype=int), 99)
+    (best,) = terms.labels_of(np.zeros(3, dtype=int), 99)
     assert {"games", "game"} & set(best) == {"games"}
 
 
@@ -97,6 +96,6 @@ def test_texts_without_words_and_words_without_vectors():
     assert terms.names.tolist() == ["cat", "unicorn", "dog"]
     assert terms.weights[1] == 1
     nothing = Terms.of(["?", ""], vectorizer)
-    assert label_clusters(nothing, np.array([0, 1]), 3) == [[], []]
+    assert nothing.labels_of(np.array([0, 1]), 3) == [[], []]
     own = EmbeddingVectorizer(vectors, tokenizer=lambda text: text.split("|"), lowercase=False, frequencies=None)
     assert Terms.of(["cat|Dog"], own.fit(["cat"])).names.tolist() == ["cat", "Dog"]

@@ -1,11 +1,15 @@
 """Texts to groups: tokens, look-up, weights, state, and errors."""
 
+import gc
+import inspect
 import os
 import pickle
 import re
 import subprocess
 import sys
 import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -22,12 +26,14 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonSimilarity,
     PairSimilarity,
+    TextSearch,
     make_text_embedding,
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text import lookup, tables, tokenize
-from sklearn_mcsg.text.spelling import parts_of, spelled
+from sklearn_mcsg.text import TokenisedTexts, _tokenised, coverage_of, tables, tokenize
+from sklearn_mcsg.text._lookup import look_up
+from sklearn_mcsg.text._spelling import parts_of, spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -124,6 +130,22 @@ def test_a_file_is_read_once_and_again_when_it_changes(path, monkeypatch):
     assert len(reads) == 2
 
 
+def test_tables_of_files_are_released(path):
+    """That of a file that has changed, and those of files that were used before the last few."""
+    old = weakref.ref(tables.open_table(path))
+    assert old() is tables.open_table(path)
+    path.write_text("cat 1 2 3\n")
+    kept = weakref.ref(tables.open_table(path))
+    gc.collect()
+    assert old() is None
+    for i in range(4):
+        other = path.with_name(f"other{i}.txt")
+        other.write_text("cat 1 2\n")
+        tables.open_table(other)
+        gc.collect()
+        assert (kept() is None) == (i == 3)
+
+
 def test_padding_goes_to_every_text():
     groups = plain(pad_token=".").fit_transform(["cat", "zebra", ""])
     assert groups.indices.tolist() == [2, 5, 5, 5]
@@ -161,13 +183,13 @@ def look_up_one_by_one(texts, table, unknown, pad):
 @pytest.mark.parametrize("pad", [None, "."])
 @pytest.mark.parametrize("batch", [1, 3, 50, 2**16])
 def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
-    monkeypatch.setattr(lookup, "_BATCH", batch)
+    monkeypatch.setattr(_tokenised, "_BATCH", batch)
     rng = np.random.default_rng(0)
     words = [*WORDS, "zebra", "cat-zebra", "?", "-", "dog-the-cat", "quagga"]
     texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
     table = tables.open_table((WORDS, VECTORS))
-    read = {"lowercase": False, "divisible": False, "pad_token": pad}
-    found = lookup.Lookup(table, unknown).read(iter(texts), str.split, **read)
+    tokens = _tokenised.Tokens.of(iter(texts), _tokenised.into_words(str.split, lowercase=False))
+    found = look_up(tokens, table, unknown, pad)
     rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, [] if pad is None else [table.rows[pad]])
     assert found.rows.tolist() == rows
     assert np.diff(found.offsets).tolist() == sizes
@@ -176,13 +198,66 @@ def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
     assert found.oov_rate == pytest.approx(np.mean([table.rows[token] < 0 for token in tokens]))
 
 
+@pytest.mark.filterwarnings("ignore:.*have no words")
+@pytest.mark.parametrize("params", [{}, {"unknown": "spelling"}, {"unknown": "spelling", "pad_token": "."}])
+def test_some_of_tokenised_texts_are_like_those_texts_alone(params):
+    rng = np.random.default_rng(0)
+    words = [*WORDS, "zebra", "cat-zebra", "?", "dog-the-quagga", "okapi"]
+    texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(1, 9, size=60)]
+    tokenised = TokenisedTexts.of(texts)
+    vectorizer = plain(weighting="norm", **params).fit(tokenised)
+    assert_array_equal(vectorizer.transform(tokenised).rows(), vectorizer.transform(texts).rows())
+    for some in (np.array([7, 3, 3, 50]), rng.random(60) < 0.2, slice(10, 20), np.array([0])):
+        alone = [texts[i] for i in np.arange(60)[some]]
+        part = tokenised[some]
+        assert list(part) == alone
+        left, right = vectorizer.transform(part), vectorizer.transform(TokenisedTexts.of(alone))
+        for name in ("offsets", "indices", "weights", "labels", "vectors"):
+            assert_array_equal(getattr(left, name), getattr(right, name))
+        coverage = coverage_of(vectorizer, part)
+        assert_array_equal(coverage.n_words, left.sizes)
+        assert coverage.oov_rate == clone(vectorizer).fit(alone).oov_rate_
+
+
+def test_tokenised_texts_are_split_once_each_way():
+    calls = []
+    texts = TokenisedTexts.of(["the cat", "A Dog", "?"])
+    vectorizer = plain(tokenizer=lambda text: calls.append(text) or text.split())
+    vectorizer.fit(texts)
+    vectorizer.transform(texts)
+    vectorizer.transform(texts[1:])
+    assert calls == ["the cat", "a dog", "?"]
+    vectorizer.set_params(lowercase=False).transform(texts)
+    assert calls[3:] == ["the cat", "A Dog", "?"]
+    assert texts[1] == "A Dog"
+    assert TokenisedTexts.of(texts) is texts
+
+
+def test_tokenised_texts_without_words_are_left_to_whoever_made_them():
+    texts = TokenisedTexts.of(["cat", "zebra"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plain().fit_transform(texts).sizes.tolist() == [1, 0]
+
+
+def test_searches_in_threads_leave_the_filters_of_warnings_alone():
+    """Once warnings were silenced for each search, and threads that overlapped left the filter behind."""
+    search = TextSearch(words=None).fit(load_short_texts().data[:60])
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: search.search(["a cat"]), range(200)))
+    assert warnings.filters == before
+
+
 @pytest.mark.parametrize("batch", [1, 2, 2**16])
 def test_errors_name_the_text_in_any_batch(batch, monkeypatch):
-    monkeypatch.setattr(lookup, "_BATCH", batch)
+    monkeypatch.setattr(_tokenised, "_BATCH", batch)
     with pytest.raises(ValueError, match="Text 3 has the word 'zebra'"):
         plain(unknown="error").fit(["the", "cat dog", "", "the cat-zebra", "dog"])
     with pytest.raises(TypeError, match="must return strings; for text 2, got 5"):
         plain(tokenizer=lambda text: [*text.split(), *([5] if "dog" in text else [])]).fit(["the", "cat", "a dog"])
+    with pytest.raises(TypeError, match=r"must return strings; for text 2, got \['dog'\]"):
+        plain(tokenizer=lambda text: [*text.split(), *([["dog"]] if "dog" in text else [])]).fit(["the", "", "a dog"])
 
 
 def cosine(a, b):
@@ -440,8 +515,23 @@ def test_text_similarity_takes_parameters_of_both_steps():
     assert pipe["similarity"].output == "centered"
     matrix = pipe.fit_transform(["the cat", "a cat", "Paris", "dog"])
     assert matrix[0, 1] < matrix[0, 2]
-    with pytest.raises(TypeError, match=r"Unknown parameters \['kind'\].*likelihood"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'kind'"):
         make_text_similarity(kind=1)
+
+
+@pytest.mark.parametrize("make", [make_text_embedding, make_text_similarity])
+def test_parameters_of_pipelines_are_those_of_their_steps(make):
+    given = {name: value.default for name, value in inspect.signature(make).parameters.items()}
+    assert all(f"\n    {name} : " in make.__doc__ for name in given)
+    reached = set()
+    for _, step in make().steps:
+        own = step.get_params(deep=False)
+        for name in own.keys() & given.keys():
+            reached.add(name)
+            assert given[name] in (own[name], "auto")
+            other = object()
+            assert dict(make(**{name: other}).steps)[_].get_params(deep=False)[name] is other
+    assert reached == set(given)
 
 
 def test_the_installed_vectors():

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn_mcsg import GroupClustering, cluster_texts, make_text_embedding, make_text_similarity
 from sklearn_mcsg.clustering._dendrogram import merges_before, tops_after
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.text import TokenisedTexts
 
 pytest.importorskip("sknetwork")
 
@@ -27,6 +28,7 @@ def test_clusters_are_those_of_the_groups(clusters, short_texts):
     expected = GroupClustering(embedding=make_text_embedding(), random_state=0).fit(texts)
     assert_array_equal(clusters.labels, expected.labels_)
     assert_allclose(clusters.distances, expected.distances_)
+    assert clusters.alternatives == expected.alternatives_
     assert adjusted_rand_score(topics, clusters.labels) > 0.6
     assert_allclose(np.linalg.norm(clusters.points, axis=1), 1, rtol=1e-5)
     assert_allclose(clusters.points, clusters.pipeline.transform(texts), atol=1e-6)
@@ -43,14 +45,24 @@ def test_summaries(clusters):
     assert_array_equal(clusters.tree.cut(len(clusters)), clusters.labels)
 
 
-def test_given_number_and_given_groups(short_texts):
+def test_words_are_those_of_the_cluster(clusters):
+    words = [set(text) for text in clusters.pipeline[0].known_words(clusters.texts)]
+    for s in clusters.summaries:
+        assert len(s.words) == len(set(s.words))
+        for word in " ".join(s.words).split():
+            has = np.array([word in text for text in words])
+            assert has[s.members].mean() > has.mean()
+            assert any(map(str.isalpha, word))
+
+
+def test_given_number_and_texts_that_have_been_read(short_texts):
     texts = list(short_texts[0])
     pipeline = make_text_embedding()
-    groups = pipeline[0].fit_transform(texts)
-    given = cluster_texts(texts, 4, pipeline=pipeline, groups=groups, n_words=2)
+    given = cluster_texts(TokenisedTexts.of(texts), 4, pipeline=pipeline, n_words=2)
     assert_array_equal(given.labels, cluster_texts(texts, 4).labels)
     assert len(given) == 4
-    assert given.groups is groups
+    assert given.texts == texts
+    assert given.alternatives == {}
     assert all(len(s.words) == 2 for s in given.summaries)
     assert not hasattr(pipeline[-1], "components_"), "the given pipeline stays as it is"
 
@@ -67,7 +79,9 @@ def test_equal_and_few_texts():
     [
         (lambda: cluster_texts(["one"]), ValueError, "only one text"),
         (lambda: cluster_texts(["one", "two"], 3), ValueError, "n_clusters=3 is more than the 2"),
+        (lambda: cluster_texts(["one", "two"], 0), ValueError, "n_clusters must be a positive integer"),
         (lambda: cluster_texts(["one", "two"], n_words=0), ValueError, "n_words"),
+        (lambda: cluster_texts(["one", "two"], resolution=0), ValueError, "resolution must be a positive number"),
         (lambda: cluster_texts(["one", "two"], pipeline=make_text_similarity()), TypeError, "ends in a GroupEmbedding"),
         (lambda: cluster_texts("one two"), ValueError, "single text into a list"),
     ],

@@ -32,14 +32,14 @@ pictures = {name: load_sample_image(f"{name}.jpg")[:416] / 255 for name in ("chi
 # Regions
 # -------
 #
-# Neighbouring pixels are similar and therefore not independent. ``observations="groups"`` counts each tile as one
+# Neighbouring pixels are similar and therefore not independent. ``balanced=True`` counts each tile as one
 # observation. For comparison, Ward's method clusters the mean vectors of the same tiles, given the number of regions
 # that model comparison has found.
 
 regions = {}
 for name, picture in pictures.items():
     tiles, shape = cut_into_tiles(picture)
-    found = ModelComparisonClustering(observations="groups", reg_covar=1e-4).fit(tiles)
+    found = ModelComparisonClustering(balanced=True, reg_covar=1e-4).fit(tiles)
     by_means = AgglomerativeClustering(found.n_clusters_).fit_predict(tiles.mean(axis=1))
     regions[name] = [labels.reshape(shape) for labels in (found.labels_, by_means)]
     print(f"{name}: {len(tiles)} tiles of {tiles.shape[1]} pixels, {found.n_clusters_} regions")

@@ -61,12 +61,12 @@ print("squared error  ", means.boundaries_.tolist())
 # %%
 # How many segments
 # -----------------
-# Given a number, the criterion of all smaller numbers is known too.
+# With ``n_segments=10``, ``evidence_`` holds the criterion of the best partitions into 1 to 10 segments.
 
 evidence = ModelComparisonSegmenter("full", n_segments=10).fit(X).evidence_
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.plot(list(evidence), list(evidence.values()), "o-")
-ax.plot(segmenter.n_segments_, segmenter.evidence_[segmenter.n_segments_], "o", color="C1", label="found")
+ax.plot(range(1, 11), evidence, "o-")
+ax.plot(segmenter.n_segments_, segmenter.evidence_[-1], "o", color="C1", label="found")
 ax.set(xlabel="segments", ylabel="criterion (lower is better)")
 ax.legend(frameon=False)
 plt.show()

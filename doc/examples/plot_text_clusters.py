@@ -90,15 +90,15 @@ for name, pipeline in matrices.items():
     print(f"average linkage, {name:<18} ARI {adjusted_rand_score(texts.target, labels):.2f}")
 
 groups = EmbeddingVectorizer().fit_transform(texts.data)
-pooled = ModelComparisonClustering(observations="groups").fit(groups)
+pooled = ModelComparisonClustering(balanced=True).fit(groups)
 labels = pooled.cut(n_topics)
 print(f"pooled linkage,  model comparison   ARI {adjusted_rand_score(texts.target, labels):.2f}")
 
 # %%
 # ``evidence_`` holds the criterion for every number of clusters; the number at the minimum is chosen. It depends on the
-# unit of independent observation: words (the default) or texts (``observations="groups"``).
+# unit of independent observation: words (the default) or texts (``balanced=True``).
 
-words = ModelComparisonClustering(observations="vectors").fit(groups)
+words = ModelComparisonClustering().fit(groups)
 numbers = np.arange(1, 61)
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.5), layout="constrained")
 for model, name, colour in ((words, "words", "#E69F00"), (pooled, "texts", "#0072B2")):

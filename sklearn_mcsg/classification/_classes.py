@@ -71,7 +71,6 @@ class PooledClasses:
         if self.counts.dtype.kind not in "iu" or self.owners.dtype.kind not in "iu":
             raise ValueError("numbers of groups and classes that are not integers")
         for statistics, rows in ((self.statistics, self.labels), (self.examples, self.owners)):
-            statistics.check()
             if len(statistics) != len(rows) or statistics.n_features != n_features:
                 raise ValueError(f"statistics of {len(statistics)} groups for {len(rows)} rows")
         if len(self.counts) != len(self.labels) or not np.isin(self.owners, np.arange(len(self.labels))).all():

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
@@ -26,7 +27,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.storage import MmapMode, load, register, save
+from sklearn_mcsg.storage import MmapMode, load, save
 
 __all__ = ["ModelComparisonClassifier"]
 
@@ -44,7 +45,7 @@ def _can_leave_out(classifier: Any) -> bool:
     return True
 
 
-@register
+@storage.register
 class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     """Classify groups of vectors: a class is one model, fitted to all vectors of its groups.
 

@@ -1,15 +1,8 @@
-"""The command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
+"""Command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
 
-Results go to standard output, everything else to standard error. The exit code is 0 on success, 1 after an error in the
-data or files, 2 after an error in the command itself, and as usual 130 after an interrupt and 141 if the reader of the
-output closes the pipe.
-
-    options    the arguments of all subcommands
-    corpus     texts and pairs from files
-    terminal   tables, JSON, CSV and colours
-    shared     functions that the subcommands share
-
-Each subcommand has its own module, which reads input, calls the library and prints results.
+In come arguments, and texts from files or standard input. Results go to standard output, everything else to standard
+error. The exit code is 0 on success, 1 after an error in the data or files, 2 after an error in the command itself, and
+as usual 130 after an interrupt and 141 if the reader of the output closes the pipe.
 """
 
 from __future__ import annotations
@@ -19,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from sklearn_mcsg.cli.terminal import escaped
+from sklearn_mcsg.cli._terminal import escaped
 
 __all__ = ["main"]
 
@@ -50,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("mcsg: error: standard output is closed.", file=sys.stderr)  # to nowhere, if that is closed too
         return 1
     try:
-        from sklearn_mcsg.cli.options import parser  # imported here, so that an interrupt while loading is also caught
+        from sklearn_mcsg.cli._options import parser  # imported here, so that an interrupt while loading is also caught
 
         options = parser().parse_args(arguments)
         if hasattr(sys.stdout, "reconfigure"):

@@ -1,4 +1,7 @@
-"""A small collection of short texts with topics, for examples and tests."""
+"""Datasets: a small collection of short texts with topics, for examples and tests.
+
+Nothing comes in; out go texts and their topics, as a Bunch, a pair or a data frame.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+
+from sklearn_mcsg._extras import import_extra
 
 __all__ = ["load_short_texts"]
 
@@ -79,7 +84,7 @@ def load_short_texts(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     names, target = np.unique(topics, return_inverse=True)
     frame = None
     if as_frame:
-        frame = _import_pandas().DataFrame({"text": data, "target": target})
+        frame = import_extra("pandas", "as_frame=True").DataFrame({"text": data, "target": target})
         data, target = frame["text"], frame["target"]
     if return_X_y:
         return data, target
@@ -90,11 +95,3 @@ def _read() -> tuple[Any, list[str]]:
     path = files("sklearn_mcsg") / "datasets" / "short_texts.csv"
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     return [row["text"] for row in rows], [row["topic"] for row in rows]
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("as_frame=True needs the package pandas: pip install pandas.") from error
-    return pd

@@ -395,10 +395,11 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Keep what was stored."""
         if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
             raise TypeError("an embedding needs a space and its moments")
+        self._restore_features(state)
         self._keep(state["space"], state["moments"])
         if state["null"] is not None:
             self._null = checked_null(state["null"])
-        self._restore_features(state)
+        self._set_fitted(state["space"], state["moments"])
 
     # Plumbing -----------------------------------------------------------------------------------------------------
 

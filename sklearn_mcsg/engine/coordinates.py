@@ -142,6 +142,13 @@ class Moments:
         scatter = self.scatter + other.scatter + self.n * other.n / n * np.outer(delta, delta)
         return Moments(n, self.mean + delta * (other.n / n), scatter)
 
+    def __mcsg_check__(self) -> None:
+        """Raise unless all parts describe the same coordinates, as those from a file may not."""
+        shapes = self.mean.shape, self.scatter.shape
+        numeric = self.mean.dtype.kind == self.scatter.dtype.kind == "f"
+        if self.n < 2 or not numeric or shapes != ((self.mean.size,), (self.mean.size,) * 2):
+            raise ValueError(f"moments of {self.n} groups, of shapes {shapes}")
+
 
 def merged_moments(*parts: Moments) -> Moments:
     """The moments of all coordinates that parts were computed from."""

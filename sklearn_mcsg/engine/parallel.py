@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from threading import RLock
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -19,12 +20,13 @@ def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | 
     """Call a function with each tuple of arguments; results come as they are ready if the backend supports it.
 
     While jobs run in parallel, each uses one thread for matrix products; more threads would only wait for each other.
+    The limit ends with the iterator, so loop over it directly: a traceback would keep one that has a name.
     """
     n_workers = effective_n_jobs(n_jobs)
     if n_tasks == 1 or n_workers == 1:
         yield from (function(*task) for task in tasks)
         return
-    with _blas_controller().limit(limits=1, user_api="blas"):
+    with _ONE_BLAS_THREAD:
         yield from _parallel(n_jobs)(delayed(function)(*task) for task in tasks)
 
 
@@ -36,12 +38,57 @@ def shares_memory(n_tasks: int, n_jobs: int | None) -> bool:
     return getattr(backend, "supports_sharedmem", False)
 
 
+class _OneBlasThread:
+    """A context in which every matrix product of the process uses one thread.
+
+    Contexts of several threads may overlap: the first that is entered sets the number of threads, and the last that is
+    left restores the numbers that the first found.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()  # not Lock: the garbage collector may close a generator of `run` in the thread that has it
+        self._n_entered = 0
+        self._changed: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_entered:
+                found = [(library, library.num_threads) for library in _blas_libraries()]
+                self._changed = [(library, number) for library, number in found if _set_threads(library, 1) != number]
+            self._n_entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_entered -= 1
+            if not self._n_entered:
+                for library, number in self._changed:
+                    _set_threads(library, number)
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def _set_threads(library: Any, number: int) -> int:
+    """Set the number of threads of a BLAS library, and return the number that it has then.
+
+    From version 3.8 on, threadpoolctl ignores all threads but the first that sets a number, until that one gives way.
+    """
+    library.set_num_threads(number)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread()
+    return library.num_threads
+
+
 @cache
-def _blas_controller() -> ThreadpoolController:
-    """The BLAS libraries of the process, which take milliseconds to find; NumPy's and SciPy's are loaded by now."""
+def _blas_libraries() -> list[Any]:
+    """The BLAS libraries of the process, which take milliseconds to find; NumPy's and SciPy's are loaded by now.
+
+    OpenBLAS on OpenMP is left out: each thread has its own number there, so workers would not see a limit set here.
+    """
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [one for one in found if (one.internal_api, getattr(one, "threading_layer", "")) != ("openblas", "openmp")]
 
 
 def _parallel(n_jobs: int | None) -> Parallel:

@@ -8,7 +8,6 @@ from sklearn_mcsg.explanation._base import Explanation
 from sklearn_mcsg.explanation._labels import pair_labels
 from sklearn_mcsg.explanation._models import explain_boundary, explain_groups
 from sklearn_mcsg.explanation._pairs import PairExplanation
-from sklearn_mcsg.explanation._texts import explain_texts
 from sklearn_mcsg.explanation._vectors import VectorExplanation
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "VectorExplanation",
     "explain_boundary",
     "explain_groups",
-    "explain_texts",
     "pair_labels",
 ]

@@ -124,7 +124,7 @@ class Statistics:
         arrays = self._arrays().values()
         return np.logical_and.reduce([np.isfinite(a).reshape(len(self), -1).all(axis=1) for a in arrays])
 
-    def check(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless all arrays are numbers that describe the same number of groups."""
         arrays = self._arrays()
         if any(array.dtype.kind != "f" for array in arrays.values()):
@@ -132,6 +132,8 @@ class Statistics:
         lengths = {name: len(array) for name, array in arrays.items()}
         if set(lengths.values()) != {len(self)} or self.mean.ndim != 2:
             raise ValueError(f"statistics of different numbers of groups: {lengths}")
+        if not (self.n >= 0).all():
+            raise ValueError("groups of negative weight")
 
     @property
     def row_nbytes(self) -> int:

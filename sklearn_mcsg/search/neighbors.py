@@ -26,7 +26,6 @@ from sklearn_mcsg.search.candidates import CandidateIndex
 from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
 from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
-from sklearn_mcsg.storage import MmapMode
 
 __all__ = ["GroupNeighbors"]
 
@@ -391,7 +390,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         storage.save(path, self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap_mode: MmapMode = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: storage.MmapMode = None) -> Self:
         """Open a saved index.
 
         Parameters

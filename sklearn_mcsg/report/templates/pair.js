@@ -48,6 +48,8 @@ const lengthOf = parts => {
   parts.forEach(part => part.forEach((value, c) => { sum[c] += value; }));
   return Math.hypot(...sum) || 1;
 };
+// The largest absolute value, found in a loop: Math.max(...values) fails for a hundred thousand values.
+const magnitude = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 // The matrix of two texts, whose sum is their cosine; or the sentence that says why there is none.
 const explain = (i, j) => {
   if (!vocabulary) return { why: "Pairs of words are shown for the likelihood diag only." };
@@ -125,14 +127,13 @@ const drawText = (letter, i, content) => {
 
 // The words of each side with the largest contributions, in the order of the text; small ones are added up.
 const condensed = ({ rows, columns, matrix }) => {
-  const most = Math.max(...matrix.flat().map(Math.abs));
+  const most = magnitude(matrix.flat());
   const keep = (names, sizes) => {
     const large = largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
     return large.length === names.length - 1 ? names.map((_, i) => i) : large;  // a single other word has its own row
   };
-  const size = value => value.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
-  const left = keep(rows, matrix.map(size));
-  const right = keep(columns, columns.map((_, c) => size(matrix.map(row => row[c]))));
+  const left = keep(rows, matrix.map(magnitude));
+  const right = keep(columns, columns.map((_, c) => magnitude(matrix.map(row => row[c]))));
   const place = (chosen, length) =>
     Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
   const [r, c] = [place(left, rows.length), place(right, columns.length)];
@@ -159,7 +160,7 @@ const strongest = ({ rows, columns, matrix }) => {
 const drawHeat = (explanation, value) => {
   if (explanation.why) return $("heat").replaceChildren(html("p", { class: "hint small" }, explanation.why));
   const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
-  const most = Math.max(...matrix.flat().map(Math.abs)) || 1, sum = matrix.flat().reduce((u, v) => u + v, 0);
+  const most = magnitude(matrix.flat()) || 1, sum = matrix.flat().reduce((u, v) => u + v, 0);
   const heading = name => html("th", { scope: "col" }, html("span", {}, name));
   const head = html("tr", {}, html("th", { class: "corner" }), ...columns.map(heading));
   const body = matrix.map((row, r) =>
@@ -233,7 +234,7 @@ const drawPair = () => {
   findNeighbours(a);
   if (n < 2 || a === b) return drawText("A", a, [texts[a] || "(empty)"]);
   const value = cosine(a, b), explanation = explain(a, b);
-  const sums = explanation.why ? [[], []] : sumsOf(explanation), most = Math.max(...sums.flat().map(Math.abs), 0);
+  const sums = explanation.why ? [[], []] : sumsOf(explanation), most = magnitude(sums.flat());
   const content = (i, words, side) => (explanation.why ? [texts[i] || "(empty)"] : inColours(i, words, side, most));
   drawText("A", a, content(a, explanation.rows, sums[0]));
   drawText("B", b, content(b, explanation.columns, sums[1]));

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from sklearn_mcsg.engine.chance import FEW_GROUPS
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
-from sklearn_mcsg.similarity.calibration import FEW_GROUPS
-from sklearn_mcsg.text.recipes import make_text_embedding
+from sklearn_mcsg.similarity import fitted_comparer
+from sklearn_mcsg.text._recipes import make_text_embedding
+from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_texts
 from sklearn_mcsg.text.tables import open_table
-from sklearn_mcsg.text.vectorizer import EmbeddingVectorizer, list_texts
-from sklearn_mcsg.text.wording import Wordings, fold
+from sklearn_mcsg.text.wording import FOLDED, Wordings
 
 __all__ = ["find_duplicate_texts"]
 
@@ -87,10 +90,11 @@ def find_duplicate_texts(
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
     check_limit(threshold, level)
-    texts = list_texts(texts)
-    words = [fold(text) for text in texts]
+    is_plain = not isinstance(texts, TokenisedTexts)
+    texts = TokenisedTexts.of(texts)
+    words = Tokens.of(texts, FOLDED)
     first = _first_equal(texts, words)
-    kept = np.array([i for i in np.unique(first) if words[i]], dtype=np.intp)
+    kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
     if len(kept) < 2 and level is None:
         return linked_sets(first, [])
     if threshold is None and level is None:
@@ -101,18 +105,24 @@ def find_duplicate_texts(
             f"pipeline must turn texts into groups before it compares them, as make_text_embedding() does, got "
             f"{type(pipeline).__name__}."
         )
-    last.fit(before.fit_transform([texts[i] for i in kept]))
-    limits = duplicate_limits(last, threshold, level)
-    wordings = Wordings([words[i] for i in kept], *_vocabulary(before[0]))
-    near = near_pairs(last, limits, np.arange(len(kept)), verbose)
+    groups = before.fit_transform(texts[kept])
+    if is_plain and isinstance(groups, Groups):
+        warn_of_empty_texts(groups, "and become empty groups", stacklevel=2)
+    comparer = fitted_comparer(last, groups)
+    limits = duplicate_limits(comparer, threshold, level)
+    wordings = Wordings(words[kept], *_vocabulary(before[0]))
+    near = near_pairs(comparer, limits, np.arange(len(kept)), verbose)
     return linked_sets(first, _same(near, wordings, kept))
 
 
-def _first_equal(texts: list[str], words: list[tuple[str, ...]]) -> np.ndarray:
+def _first_equal(texts: TokenisedTexts, words: Tokens) -> np.ndarray:
     """Index of the first text with the same words, for each text; texts without words must be equal."""
-    seen: dict[Any, int] = {}
-    keys = (key or text.strip() for key, text in zip(words, texts, strict=True))
-    return np.array([seen.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.intp)
+    seen: dict[bytes | str, int] = {}
+    first = []
+    for i, text in enumerate(texts):
+        own = words.numbers[words.offsets[i] : words.offsets[i + 1]]
+        first.append(seen.setdefault(own.tobytes() or text.strip(), i))
+    return np.array(first, dtype=np.intp)
 
 
 def _vocabulary(vectorizer: Any) -> tuple[Any, bool]:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
-from sklearn_mcsg.text import find_duplicate_texts
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
+from sklearn_mcsg.text import TokenisedTexts, find_duplicate_texts
 
 
 def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus."""
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
-    texts, lines = corpus.texts, corpus.lines
+    texts, lines = TokenisedTexts.of(corpus.texts), corpus.lines
     if options.threshold is not None:  # otherwise words decide
         tell_if_few(options, len(texts))
-    with quiet_about_empty_texts():
-        tell_coverage(options, make_embedding(options)[0].fit(texts))
-        sets = find_duplicate_texts(
-            texts,
-            threshold=options.threshold,
-            level=options.level,
-            pipeline=make_embedding(options),
-            n_jobs=options.jobs,
-            verbose=not options.quiet,
-        )
+    pipeline = make_embedding(options)
+    vectorizer = pipeline[0].fit(texts)
+    tell_coverage(options, vectorizer, vectorizer.oov_rate_)
+    sets = find_duplicate_texts(
+        texts,
+        threshold=options.threshold,
+        level=options.level,
+        pipeline=pipeline,
+        n_jobs=options.jobs,
+        verbose=not options.quiet,
+    )
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
         records = [corpus.record(i, {"line": line}) for i, line in enumerate(lines) if i not in extra]

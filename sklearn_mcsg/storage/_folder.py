@@ -26,7 +26,7 @@ from filelock import FileLock
 
 MmapMode: TypeAlias = Literal["r", "c"] | None
 _INDEX, _LOCK = "index.json", ".lock"
-_ARRAY = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # names that a save gives
+_WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # the files of one save
 _TRIES = 1000  # to read a folder that others replace at the same time
 _LENGTHS = {(1, 0): 2, (2, 0): 4}  # bytes of the length of a header, by version of the array format
 _LONGEST_HEADER = 10_000  # as in numpy
@@ -36,18 +36,22 @@ _BLOCK = 2**22  # numbers that are checked at a time
 def read_content(folder: Path) -> dict[str, Any]:
     """The content of index.json, or an empty dictionary if it cannot be read."""
     try:
-        content = json.loads((folder / _INDEX).read_text(encoding="utf8"))
+        content = _parsed(folder)
     except (OSError, RecursionError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
 
 
+def _parsed(folder: Path) -> Any:
+    return json.loads((folder / _INDEX).read_text(encoding="utf8"))
+
+
 def check_place(folder: Path, expected: str) -> None:
-    """Raise if a path holds anything other than a folder of the expected format, or what a killed save left."""
+    """Raise if a path holds anything other than a folder of the expected format or the rest of a killed save."""
     if not folder.exists():
         return
     names = {file.name for file in folder.iterdir()} if folder.is_dir() else {_INDEX, folder.name}
-    ours = all(name in (_INDEX, _LOCK) or _ARRAY.fullmatch(name) for name in names)
+    ours = all(name in (_INDEX, _LOCK) or _WRITTEN.fullmatch(name) for name in names)
     if not ours or (_INDEX in names and read_content(folder).get("format") != expected):
         raise ValueError(f"{folder} exists and is not a saved index: choose another path; nothing was written.")
 
@@ -55,29 +59,29 @@ def check_place(folder: Path, expected: str) -> None:
 def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """Write content and arrays into a folder, or replace those that it holds."""
     created = not folder.exists()
-    token = secrets.token_hex(8)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / _LOCK):
             try:
                 _sweep(folder)
-                _write(folder, token, content, arrays)
+                _write(folder, content, arrays)
             except BaseException:
                 _sweep(folder)  # by content, because an interrupt may come when the new one is already in place
                 raise
             _sweep(folder)
     except OSError as error:
         if created:
-            for file in (folder / _LOCK, folder):
-                with suppress(OSError):
-                    file.rmdir() if file == folder else file.unlink()
+            with suppress(OSError):
+                (folder / _LOCK).unlink(missing_ok=True)
+                folder.rmdir()
         state = "nothing was written" if created else "the index that it holds has not changed"
         reason = error.strerror or f"not everything could be written, as on a full disk ({error})"
         raise OSError(error.errno, f"{folder} could not be saved: {reason}; {state}") from error
 
 
-def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
-    described = []
+def _write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    token = secrets.token_hex(8)
+    entries = []
     for i, array in enumerate(arrays):
         file = folder / f"{token}-{i}.npy"
         with file.open("wb") as stream:
@@ -85,10 +89,10 @@ def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.nd
             _flush(stream)
         with file.open("rb") as stream:
             facts: dict[str, Any] = {"checksum": _checksum(stream), "dtype": array.dtype.str, "shape": array.shape}
-        described.append({"file": file.name, "size": file.stat().st_size, **facts})
+        entries.append({"file": file.name, "size": file.stat().st_size, **facts})
     new = folder / f"{token}.json"
     with new.open("wb") as stream:
-        stream.write(json.dumps({**content, "arrays": described}, indent=1).encode())
+        stream.write(json.dumps({**content, "arrays": entries}, indent=1).encode())
         _flush(stream)
     os.replace(new, folder / _INDEX)
 
@@ -103,47 +107,47 @@ def _sweep(folder: Path) -> None:
     content = read_content(folder)
     if not content and (folder / _INDEX).exists():  # which arrays it names is not known
         return
-    named = {known.get("file") for known in content.get("arrays", ()) if isinstance(known, dict)}
+    named = {entry.get("file") for entry in content.get("arrays", ()) if isinstance(entry, dict)}
     for file in folder.iterdir():
-        if _ARRAY.fullmatch(file.name) and file.name not in named:
+        if _WRITTEN.fullmatch(file.name) and file.name not in named:
             with suppress(OSError):  # Windows keeps files that a reader has open
                 file.unlink()
 
 
 def read(folder: Path, mmap_mode: MmapMode) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The content of a folder and its arrays, checked; raise ValueError or OSError if they are damaged."""
-    for attempt in range(_TRIES):
-        content = json.loads((folder / _INDEX).read_text(encoding="utf8"))
+    content = _parsed(folder)
+    for _ in range(_TRIES):
         try:
             return content, _open_all(folder, content, mmap_mode)
-        except FileNotFoundError:  # replaced since its content was read, unless that is still the same
-            same = json.loads((folder / _INDEX).read_text(encoding="utf8")) == content
-            if same or attempt == _TRIES - 1:
+        except FileNotFoundError:
+            before, content = content, _parsed(folder)
+            if content == before:  # otherwise it was replaced while it was read
                 raise
-    raise AssertionError
+    raise OSError(f"it was replaced {_TRIES} times while it was read")
 
 
 def _open_all(folder: Path, content: dict[str, Any], mmap_mode: MmapMode) -> list[np.ndarray]:
     """Open all files before the first is read: an open file stays readable when another process replaces it."""
     with ExitStack() as stack:
         streams = []
-        for known in content["arrays"]:
-            if not _ARRAY.fullmatch(known["file"]):
-                raise ValueError(f"{known['file']!r} is not the name of an array")
-            streams.append(stack.enter_context((folder / known["file"]).open("rb")))
-        return [_open(stream, known, mmap_mode) for stream, known in zip(streams, content["arrays"], strict=True)]
+        for entry in content["arrays"]:
+            if not _WRITTEN.fullmatch(entry["file"]):
+                raise ValueError(f"{entry['file']!r} is not the name of an array")
+            streams.append(stack.enter_context((folder / entry["file"]).open("rb")))
+        return [_open(stream, entry, mmap_mode) for stream, entry in zip(streams, content["arrays"], strict=True)]
 
 
-def _open(stream: BinaryIO, known: dict[str, Any], mmap_mode: MmapMode) -> np.ndarray:
+def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.ndarray:
     """Open an array of numbers; its size is checked before its header is believed."""
-    name, size = known["file"], os.fstat(stream.fileno()).st_size
-    if size != known["size"]:
-        raise ValueError(f"{name} has {size} bytes instead of {known['size']}")
-    if mmap_mode is None and _checksum(stream) != known["checksum"]:
+    name, size = entry["file"], os.fstat(stream.fileno()).st_size
+    if size != entry["size"]:
+        raise ValueError(f"{name} has {size} bytes instead of {entry['size']}")
+    if mmap_mode is None and _checksum(stream) != entry["checksum"]:
         raise ValueError(f"the content of {name} has changed")
     stream.seek(0)
     shape, dtype = _header(stream)
-    if (dtype.str, list(shape)) != (known["dtype"], list(known["shape"])) or dtype.kind not in "biufU":
+    if (dtype.str, list(shape)) != (entry["dtype"], list(entry["shape"])) or dtype.kind not in "biufU":
         raise ValueError(f"{name} holds {dtype} of shape {shape}")
     if stream.tell() + prod(shape) * dtype.itemsize != size:
         raise ValueError(f"{name} is too short or too long for {dtype} of shape {shape}")

@@ -22,13 +22,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg._version import __version__
-from sklearn_mcsg.report import content
-from sklearn_mcsg.report.layout import map_of
-from sklearn_mcsg.report.packing import pack
-from sklearn_mcsg.report.vocabulary import shown_vocabulary
-from sklearn_mcsg.text import TextClusters, cluster_texts
-from sklearn_mcsg.text.spelling import share_of_unknown_words
-from sklearn_mcsg.text.vectorizer import list_texts
+from sklearn_mcsg.report import _content as content
+from sklearn_mcsg.report._layout import map_of
+from sklearn_mcsg.report._packing import pack
+from sklearn_mcsg.report._vocabulary import shown_vocabulary
+from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
 __all__ = ["cluster_report", "write_report"]
 
@@ -137,7 +135,7 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
     Examples
     --------
     >>> import os, tempfile
-    >>> from sklearn_mcsg import cluster_report, write_report
+    >>> from sklearn_mcsg.report import cluster_report, write_report
     >>> page = cluster_report(["A cat sat.", "A kitten lay.", "Shares fell.", "Stock markets fell."])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(f"{folder}/report.html", page)
@@ -173,8 +171,8 @@ def _check_clusters(
             raise TypeError(f"{name} must be a dict, got {type(value).__name__}.")
     if clusters is not None and not isinstance(clusters, TextClusters):
         raise TypeError(f"clusters must be the result of cluster_texts, got {type(clusters).__name__}.")
-    texts = list_texts(clusters.texts if texts is None and clusters is not None else texts)
-    if clusters is not None and texts != clusters.texts:
+    texts = TokenisedTexts.of(clusters.texts if texts is None and clusters is not None else texts)
+    if clusters is not None and texts.texts != clusters.texts:
         raise ValueError("clusters belong to other texts: pass the texts that were clustered, or only the clusters.")
     for name, values in columns.items():
         if len(values) != len(texts):
@@ -196,8 +194,9 @@ def _facts(clusters: TextClusters, n_shown: int) -> str:
     if n_shown < n:
         facts += f" {n_shown:,} of {n:,} texts are shown, the most typical of each cluster and a random sample of the"
         facts += " others; sizes and words are those of all texts."
-    if clusters.pipeline[0].oov_rate_:
-        facts += f" {share_of_unknown_words(clusters.pipeline[0])}"
+    vectorizer = clusters.pipeline[0]
+    if vectorizer.oov_rate_:
+        facts += f" {share_of_unknown_words(vectorizer, vectorizer.oov_rate_)}"
     return facts
 
 

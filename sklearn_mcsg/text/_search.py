@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import chain
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,21 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.groups.regroup import condensed
+from sklearn_mcsg.search import GroupNeighbors, search_of
 from sklearn_mcsg.search.nearest import smallest
-from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline
 from sklearn_mcsg.storage import register
-from sklearn_mcsg.text.recipes import make_text_embedding
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.text._recipes import make_text_embedding
+from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
+from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
-__all__ = ["TextHits", "TextSearch"]
+__all__ = ["Queries", "TextHits", "TextSearch"]
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
-_LEARNT = "vectorizer_", "index_", "words_", "known_", "n_samples_fit_"
+_LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
 _WORDS_COUNT = 2  # times as much as the cosine, if a text has all words of the query
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
 
@@ -54,6 +55,60 @@ class TextHits(NamedTuple):
     scores: np.ndarray
     distances: np.ndarray
     word_scores: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries whose texts are split into words once.
+
+    Attributes
+    ----------
+    texts : TokenisedTexts
+        The texts of all queries, query after query.
+    offsets : ndarray of int
+        Where each query begins among them, and the end of the last.
+    """
+
+    texts: TokenisedTexts
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, X: Sequence[Query] | Queries) -> Queries:
+        """Read queries, unless that has been done; each text of `TokenisedTexts` is a query."""
+        if isinstance(X, Queries):
+            return X
+        if isinstance(X, TokenisedTexts):
+            return cls(X, np.arange(len(X) + 1))
+        if isinstance(X, str):
+            raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
+        texts: list[str] = []
+        sizes: list[int] = []
+        for i, query in enumerate(X):
+            if not isinstance(query, str | Sequence):
+                raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
+            if not isinstance(query, str) and not query:
+                raise ValueError(f"Query {i} is an empty list: at least one text is required.")
+            own = [query] if isinstance(query, str) else list(query)
+            texts += own
+            sizes.append(len(own))
+        return cls(TokenisedTexts.of(texts), offsets_of(sizes))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, queries: np.ndarray) -> Queries:
+        """Some of the queries, given by a mask."""
+        sizes = np.diff(self.offsets)
+        return Queries(self.texts[np.repeat(queries, sizes)], offsets_of(sizes[queries]))
+
+    def texts_of(self, i: int) -> TokenisedTexts:
+        """The texts of one query."""
+        return self.texts[self.offsets[i] : self.offsets[i + 1]]
+
+    def words(self, tokenizer: Any) -> Tokens:
+        """The words of each query."""
+        words = words_of(self.texts, tokenizer)
+        return Tokens(words.distinct, words.numbers, words.offsets[self.offsets])
 
 
 @register
@@ -89,7 +144,7 @@ class TextSearch(BaseEstimator):
         The words of these texts.
     known_ : ndarray of int
         Indices of these texts. A text without words, such as "...", is never found.
-    n_samples_fit_ : int
+    n_texts_ : int
         Number of texts.
 
     See Also
@@ -167,19 +222,20 @@ class TextSearch(BaseEstimator):
         vectorizer, last = split_pipeline(make_text_embedding() if self.pipeline is None else clone(self.pipeline))
         if vectorizer is None:
             raise TypeError("pipeline must turn texts into groups first: see make_text_embedding.")
-        texts = X if isinstance(X, str) else list(X)
-        with quiet_about_empty_texts():
-            groups = vectorizer.fit_transform(texts)
-        known = _with_words(groups)
+        texts = TokenisedTexts.of(X)
+        groups = vectorizer.fit_transform(texts)
+        if texts is not X:
+            warn_of_empty_texts(groups, "and are never found", stacklevel=2)
+        known = np.flatnonzero(groups.sizes)
         if len(known) < 2:
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
         index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
         words = None
         if self.words is not None:
-            words = WordIndex.of(_words_of(vectorizer, [texts[i] for i in known]))
+            words = WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
         self.vectorizer_, self.index_, self.words_ = vectorizer, index, words
-        self.known_, self.n_samples_fit_ = known, len(texts)
+        self.known_, self.n_texts_ = known, len(texts)
         return self
 
     def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
@@ -200,20 +256,21 @@ class TextSearch(BaseEstimator):
         """
         if not hasattr(self, "index_"):
             return self.fit(X)
-        texts = X if isinstance(X, str) else list(X)
-        with quiet_about_empty_texts():
-            groups = self.vectorizer_.transform(texts)
-        known = _with_words(groups)
+        texts = TokenisedTexts.of(X)
+        groups = self.vectorizer_.transform(texts)
+        if texts is not X:
+            warn_of_empty_texts(groups, "and are never found", stacklevel=2)
+        known = np.flatnonzero(groups.sizes)
         words = self.words_
         if words is not None:
-            words = words.extended(_words_of(self.vectorizer_, [texts[i] for i in known]))
+            words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         if len(known):
             self.index_.partial_fit(groups[known])
-        self.words_, self.known_ = words, np.concatenate([self.known_, self.n_samples_fit_ + known])
-        self.n_samples_fit_ += len(texts)
+        self.words_, self.known_ = words, np.concatenate([self.known_, self.n_texts_ + known])
+        self.n_texts_ += len(texts)
         return self
 
-    def search(self, X: Sequence[Query] | None = None, n_neighbors: int | None = None) -> TextHits:
+    def search(self, X: Sequence[Query] | Queries | None = None, n_neighbors: int | None = None) -> TextHits:
         """Find the texts that match queries best.
 
         Parameters
@@ -235,24 +292,25 @@ class TextSearch(BaseEstimator):
         if self.words is not None and self.words_ is None:
             raise ValueError(f"words={self.words!r} needs the words of the texts, which were not kept: call fit again.")
         k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
-        groups = None if X is None else self.look_up(X)
-        if X is not None and groups is not None and not groups.sizes.all():
-            return self._search_some(X, groups.sizes > 0, k)
+        queries = None if X is None else Queries.of(X)
+        groups = None if queries is None else self.look_up(queries)
+        if queries is not None and groups is not None and not groups.sizes.all():
+            return self._search_some(queries, groups.sizes > 0, k)
         index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
         if self.words is None:
             distances, found = index.kneighbors(groups, k)
             return TextHits(self.known_[found], -distances, distances, None)
-        parts = zip(*self._best_of_blocks(index, groups, X, k), strict=True)
+        parts = zip(*self._best_of_blocks(index, groups, queries, k), strict=True)
         found, *values = map(np.concatenate, parts)
         return TextHits(self.known_[found], *values)
 
-    def _search_some(self, X: Sequence[Query], asked: np.ndarray, k: int) -> TextHits:
+    def _search_some(self, queries: Queries, asked: np.ndarray, k: int) -> TextHits:
         """Search for the queries that have words; the rows of the others say that nothing was found."""
         if not asked.any():
             raise ValueError("No query has a word: give at least one that has.")
         first = int(np.argmin(asked))
         warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=3)
-        found = self.search([query for query, has_words in zip(X, asked, strict=True) if has_words], k)
+        found = self.search(queries[asked], k)
 
         def spread(part: Any, missing: float) -> Any:
             rows = np.full((len(asked), k), missing, part.dtype)
@@ -264,27 +322,26 @@ class TextSearch(BaseEstimator):
             spread(found.indices, -1), spread(found.scores, np.nan), spread(found.distances, np.nan), word_scores
         )
 
-    def explain(self, query: Query, text: str) -> Any:
+    def explain(self, query: Query | Groups, text: str | Groups) -> Any:
         """Explain the distance of a text to a query by pairs of their words.
 
         Parameters
         ----------
-        query : str or list of str
-            A query.
-        text : str
-            A text, such as one that was found.
+        query : str, list of str, or Groups
+            A query, or its group as `look_up` returns it.
+        text : str or Groups
+            A text, such as one that was found, or its group.
 
         Returns
         -------
-        explanation : PairExplanation, or Explanation
+        explanation : PairExplanation, or VectorExplanation
             The second one if the pipeline compares texts without embedding them.
         """
         check_is_fitted(self, "index_")
-        groups = condensed(self.look_up([query, text]))
-        comparer = self.index_.comparer()
-        return getattr(comparer, "embedding_", comparer).explain(groups[[0]], groups[[1]])
+        left, right = (condensed(x if isinstance(x, Groups) else self.look_up([x])) for x in (query, text))
+        return split_pipeline(self.index_.similarity_)[1].explain(left, right)
 
-    def look_up(self, X: Sequence[Query]) -> Groups:
+    def look_up(self, X: Sequence[Query] | Queries) -> Groups:
         """Turn queries into groups of word vectors.
 
         Parameters
@@ -298,58 +355,54 @@ class TextSearch(BaseEstimator):
             One group per query; those of queries without words are empty.
         """
         check_is_fitted(self, "index_")
-        if isinstance(X, str):
-            raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        queries = _listed(X)
-        if not all(queries):
-            raise ValueError(f"Query {queries.index([])} is an empty list: at least one text is required.")
-        with quiet_about_empty_texts():
-            groups = self.vectorizer_.transform([text for texts in queries for text in texts])
-        return groups.pooled(np.repeat(np.arange(len(queries)), [len(texts) for texts in queries]))
+        queries = Queries.of(X)
+        groups = self.vectorizer_.transform(queries.texts)
+        return groups.pooled(np.repeat(np.arange(len(queries)), np.diff(queries.offsets)))
 
-    def stored_state(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters; empty before `fit`."""
+    def __mcsg_state__(self) -> dict[str, Any]:
+        """What `fit` has learnt, for storage; empty before `fit`."""
         return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Keep what was stored."""
         for name in _LEARNT:
             setattr(self, name, state[name])
 
-    def check_restored(self) -> None:
+    def __mcsg_check__(self) -> None:
         """Raise unless the search has everything that a query needs."""
         self._validate_params()
         check_is_fitted(self, "index_")
         steps = [step for _, step in getattr(self.vectorizer_, "steps", [])]
         if not steps or not all(hasattr(step, "transform") for step in steps):
             raise ValueError("the steps that turn texts into groups are missing")
-        self.index_.check_restored()
-        check_indices(self.known_, self.n_samples_fit_)
-        if len(self.known_) != self.index_.n_samples_fit_:
-            raise ValueError(f"{self.index_.n_samples_fit_} texts with words are expected")
+        check_indices(self.known_, self.n_texts_)
+        if len(self.known_) != self.index_.n_groups_:
+            raise ValueError(f"{self.index_.n_groups_} texts with words are expected")
         if self.words_ is not None:
             self.words_.check(len(self.known_))
 
     def _best_of_blocks(
-        self, index: GroupNeighbors, groups: Groups | None, X: Sequence[Query] | None, k: int
+        self, index: GroupNeighbors, groups: Groups | None, queries: Queries | None, k: int
     ) -> Iterator[tuple[np.ndarray, ...]]:
         """Places, scores, distances and word scores of the k best texts of each query, some queries at a time."""
         words: Any = self.words_
-        if X is None:
+        if queries is None:
             asked = words.own_numbers()
         else:
-            asked = words.numbers(chain(*_words_of(self.vectorizer_, texts)) for texts in _listed(X))
+            asked = words.numbers(queries.words(_tokenizer_of(self.vectorizer_)))
         start = 0
-        for distances, _ in index.distance_blocks(groups, self_distance=0):
-            block = slice(start, start := start + len(distances))
-            others = ~np.eye(len(distances), len(words), block.start, dtype=bool) if X is None else np.True_
+        asked_groups = np.arange(len(words)) if groups is None else groups
+        for distances, _ in search_of(index).distance_blocks(asked_groups, self_distance=0):
+            block = slice(start, start + len(distances))
+            start = block.stop
+            others = ~np.eye(len(distances), len(words), block.start, dtype=bool) if queries is None else np.True_
             word_scores = words.scores(asked[block])
             if self.words == "z-score":
                 scores = z_scores(word_scores, others) - z_scores(distances, others)
             else:
                 bounds = words.bounds(asked[block])[:, None]
                 scores = 1 - distances + _WORDS_COUNT * word_scores / np.where(bounds > 0, bounds, 1)
-            places, values = smallest(np.where(others, -scores, np.inf), k)
+            values, places = smallest(np.where(others, -scores, np.inf), k)
             yield places, -values, *(np.take_along_axis(v, places, axis=1) for v in (distances, word_scores))
 
     def _check_n_neighbors(self, n_neighbors: int | None, available: int) -> int:
@@ -367,26 +420,6 @@ def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
     return (rows - mean.astype(rows.dtype)) / np.where(equal, np.inf, deviation).astype(rows.dtype)
 
 
-def _listed(X: Sequence[Query]) -> list[list[str]]:
-    """Queries as lists of texts."""
-    for i, query in enumerate(X):
-        if not isinstance(query, str | Sequence):
-            raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
-    return [[query] if isinstance(query, str) else list(query) for query in X]
-
-
-def _words_of(vectorizer: Any, texts: list[str]) -> list[list[str]]:
-    return words_of(texts, getattr(vectorizer[0], "tokenizer", None))
-
-
-def _with_words(groups: Groups) -> np.ndarray:
-    """Indices of texts that have words; a warning counts the others."""
-    known = np.flatnonzero(groups.sizes)
-    n_empty = len(groups) - len(known)
-    if n_empty:
-        first = int(np.argmin(groups.sizes))
-        warnings.warn(
-            f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) and are never found.",
-            stacklevel=3,
-        )
-    return known
+def _tokenizer_of(vectorizer: Any) -> Any:
+    """The tokenizer of a pipeline's first step; None if it has none of its own."""
+    return getattr(vectorizer[0], "tokenizer", None)

@@ -13,16 +13,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
+from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.similarity.calibration import FEW_GROUPS, NullDistribution, pair_size, random_pairs
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.similarity.pvalues import HasPValues
+from sklearn_mcsg.text._tokenised import TokenisedTexts
 
 __all__ = ["TextCalibration", "calibrate_texts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextCalibration:
+class TextCalibration(HasPValues):
     """Distances of random pairs of a corpus, with which pairs of texts are compared.
 
     `calibrate_texts` makes it. A p-value is ``(1 + k) / (1 + n)``, if `k` of `n` random pairs of similar length are at
@@ -53,48 +55,34 @@ class TextCalibration:
         """Number of random pairs."""
         return len(self.null.distance)
 
-    def p_value(self, a: str | Sequence[str] | Groups, b: str | Sequence[str] | Groups) -> Any:
+    def p_value(self, X: str | Sequence[str] | Groups, Y: str | Sequence[str] | Groups) -> Any:
         """Share of random pairs of similar length that are at least as near as each given pair.
 
         Parameters
         ----------
-        a, b : str, list of str, or Groups
+        X, Y : str, list of str, or Groups
             Texts, compared row by row; a single text is compared with all texts of the other side.
 
         Returns
         -------
         p : ndarray of shape (n_pairs,), or float for two single texts
         """
-        one, other = self._read(a, "a"), self._read(b, "b")
+        one, other = self._read(X, "X"), self._read(Y, "Y")
         n = max(len(one), len(other))
         if not (len(one) in (1, n) and len(other) in (1, n)):
-            raise ValueError(f"a and b must have the same number of texts, got {len(one)} and {len(other)}.")
+            raise ValueError(f"X and Y must have the same number of texts, got {len(one)} and {len(other)}.")
         left, right = np.arange(n) % len(one), np.arange(n) % len(other)
         groups = Groups.concatenate([one, other])
         p = self.null.p_value(*_compare(self.pipeline[-1], groups, left, len(one) + right))
-        return float(p[0]) if isinstance(a, str) and isinstance(b, str) else p
+        return float(p[0]) if isinstance(X, str) and isinstance(Y, str) else p
 
-    def similar(self, a: str | Sequence[str] | Groups, b: str | Sequence[str] | Groups, *, level: float = 0.01) -> Any:
-        """Whether the p-value of each pair is at most `level`.
-
-        Parameters
-        ----------
-        a, b : str, list of str, or Groups
-            Texts, as for `p_value`.
-        level : float, default=0.01
-            Accepted rate of false positives: random pairs of the corpus that are called similar.
-
-        Returns
-        -------
-        similar : ndarray of shape (n_pairs,) of bool, or bool for two single texts
-        """
-        self.null.check_level(level)
-        return self.p_value(a, b) <= level
+    def _null_distribution(self) -> NullDistribution:
+        return self.null
 
     def threshold(self, level: float = 0.01) -> float:
-        """The distance that only a share `level` of all random pairs falls short of, whatever their length.
+        """The distance below which lies a share `level` of all random pairs, whatever their length.
 
-        It is for tools that take one number. `similar` is more accurate, as it compares pairs of similar length.
+        It is for tools that take one number. `similar` is more accurate, because it compares pairs of similar length.
 
         Parameters
         ----------
@@ -215,7 +203,7 @@ def _last_step(pipeline: Any) -> Any:
     """The last step of a pipeline for texts."""
     if isinstance(pipeline, Pipeline) and len(pipeline) > 1:
         last = pipeline[-1]
-        if hasattr(last, "as_similarity") or hasattr(last, "with_groups"):
+        if isinstance(last, ComparesGroups):
             check_is_fitted(last)
             return last
     raise TypeError(
@@ -226,10 +214,7 @@ def _last_step(pipeline: Any) -> Any:
 
 def _look_up(pipeline: Pipeline, texts: Sequence[str] | Groups) -> Groups:
     """Texts as groups; what is done with texts without words is the caller's to say."""
-    if isinstance(texts, Groups):
-        return texts
-    with quiet_about_empty_texts():
-        return pipeline[:-1].transform(texts)
+    return texts if isinstance(texts, Groups) else pipeline[:-1].transform(TokenisedTexts.of(texts))
 
 
 def _folds(last: Any, groups: Groups, cv: int | None, state: np.random.RandomState) -> Iterator[tuple[Any, Groups]]:
@@ -246,7 +231,7 @@ def _compare(last: Any, groups: Groups, left: np.ndarray, right: np.ndarray) -> 
     """Sizes and distances of pairs of groups, given by their indices."""
     used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
     groups, (left, right) = groups[used], places.reshape(2, -1)
-    kept = last.as_similarity(groups) if hasattr(last, "as_similarity") else last.with_groups(groups)
-    values = kept.compare_fitted_with_candidates(left, right[:, None])[:, 0]
+    comparer = last.__mcsg_comparer__(groups)
+    values = comparer.compare_among_candidates(left, right[:, None])[:, 0]
     size = pair_size(groups.totals[left], groups.totals[right])
-    return size, OUTPUTS[kept.output].as_distance(values.astype(np.float64))
+    return size, comparer.output.as_distance(values.astype(np.float64))

@@ -8,25 +8,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.cli.corpus import Corpus, read_corpus
-from sklearn_mcsg.cli.terminal import escaped
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.text import EmbeddingVectorizer, make_text_embedding, make_text_similarity
-from sklearn_mcsg.text.spelling import share_of_unknown_words
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.cli._corpus import Corpus, read_corpus
+from sklearn_mcsg.cli._terminal import escaped
+from sklearn_mcsg.text import (
+    EmbeddingVectorizer,
+    TokenisedTexts,
+    coverage_of,
+    make_text_embedding,
+    make_text_similarity,
+    share_of_unknown_words,
+)
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
 
 
 @dataclass(frozen=True, eq=False)
 class KnownTexts:
-    """The texts of a corpus that have a word with a vector, looked up once."""
+    """The texts of a corpus that have a word with a vector, and a vectorizer that was fitted to all its texts."""
 
     corpus: Corpus
-    groups: Groups
+    texts: TokenisedTexts
     vectorizer: EmbeddingVectorizer
 
 
@@ -54,12 +57,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
     corpus = open_corpus(options, path, keep_columns)
-    vectorizer = make_text_similarity(**_settings(options))[0]
-    with quiet_about_empty_texts():
-        groups = vectorizer.fit_transform(corpus.texts)
-    known = groups.sizes > 0
+    texts = TokenisedTexts.of(corpus.texts)
+    vectorizer = make_text_similarity(**_settings(options))[0].fit(texts)
+    known = coverage_of(vectorizer, texts).n_words > 0
     corpus = only_with_words(options, corpus, known, vectorizer)
-    return KnownTexts(corpus, groups if known.all() else groups[known], vectorizer)
+    return KnownTexts(corpus, texts if known.all() else texts[known], vectorizer)
 
 
 def open_corpus(options: argparse.Namespace, path: str, keep_columns: bool = False) -> Corpus:
@@ -77,20 +79,22 @@ def only_with_words(
     corpus = only_known(options, corpus, known, "text", "no words")
     if not corpus.texts:
         raise ValueError(f"No text of {corpus.name} has a word: choose another file, or another --column.")
-    tell_coverage(options, vectorizer)
+    tell_coverage(options, vectorizer, vectorizer.oov_rate_)
     tell_if_few(options, len(corpus.texts))
     return corpus
 
 
-def tell_coverage(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> None:
-    """Print a note if words of the texts that a vectorizer was fitted to have no vector."""
-    if vectorizer.oov_rate_:
-        tell(options, share_of_unknown_words(vectorizer))
+def tell_coverage(options: argparse.Namespace, vectorizer: EmbeddingVectorizer, oov_rate: float) -> None:
+    """Print a note if some words have no vector."""
+    if oov_rate:
+        tell(options, share_of_unknown_words(vectorizer, oov_rate))
 
 
-def tell_if_unknown(options: argparse.Namespace, vectorizer: EmbeddingVectorizer, name: str, texts: list[str]) -> None:
+def tell_if_unknown(
+    options: argparse.Namespace, vectorizer: EmbeddingVectorizer, name: str, texts: TokenisedTexts
+) -> None:
     """Print a note if no word of the texts has a vector."""
-    if clone(vectorizer).fit(texts).oov_rate_ == 1:
+    if coverage_of(vectorizer, texts).oov_rate == 1:
         tell(options, f"No word of {name} has a vector: spelling alone decides, and unknown words look alike.")
 
 
@@ -99,16 +103,6 @@ def tell_if_few(options: argparse.Namespace, n: int) -> None:
     if n < _FEW_TEXTS:
         note = f"Only {count(n, 'text')}: distances are relative to the corpus and unreliable below {_FEW_TEXTS}."
         tell(options, note)
-
-
-def look_up(vectorizer: EmbeddingVectorizer, texts: list[str]) -> Groups:
-    """Texts as groups, each of which must have a word."""
-    with quiet_about_empty_texts():
-        groups = vectorizer.transform(texts)
-    for text, size in zip(texts, groups.sizes, strict=True):
-        if not size:
-            raise ValueError(f"{text!r} has no words: there is nothing to compare.")
-    return groups
 
 
 def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun: str, why: str) -> Any:

@@ -8,11 +8,11 @@ Word vectors are opened once per process and never copied whole.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -23,13 +23,20 @@ from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import packed
 from sklearn_mcsg.storage import register
-from sklearn_mcsg.text.frequencies import divisor, warn_unless_in_order, zipf
-from sklearn_mcsg.text.lookup import Found, Lookup
-from sklearn_mcsg.text.spelling import sample, spelled
-from sklearn_mcsg.text.tables import WordTable, lengths, open_table
-from sklearn_mcsg.text.tokens import tokenize
+from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
+from sklearn_mcsg.text._lookup import Found, look_up
+from sklearn_mcsg.text._spelling import sample, spelled
+from sklearn_mcsg.text._tokenised import Tokenisation, TokenisedTexts, Tokens, check_texts, into_words
+from sklearn_mcsg.text.tables import WordTable, is_static_model, lengths, open_table
 
-__all__ = ["EmbeddingVectorizer"]
+__all__ = [
+    "Coverage",
+    "EmbeddingVectorizer",
+    "coverage_of",
+    "mean_weights",
+    "share_of_unknown_words",
+    "warn_of_empty_texts",
+]
 
 
 @register
@@ -157,7 +164,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
-    def stored_state(self) -> dict[str, Any]:
+    def __mcsg_state__(self) -> dict[str, Any]:
         """Learnt state, to be saved with the parameters; empty before `fit`."""
         if not hasattr(self, "oov_rate_"):
             return {}
@@ -165,8 +172,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         state = {"oov_rate": self.oov_rate_, "total": self._total}
         return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
 
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the state returned by `stored_state`."""
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Keep what was stored."""
         if not isinstance(self.vectors, str):  # arrays of the same file, which may be damaged
             self._opened()
         self.oov_rate_, self._total = state["oov_rate"], state["total"]
@@ -294,60 +301,41 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
         """Rows of the tokens of all texts."""
-        tokenizer, lowercase, divisible = self._splitting(table)
-        lookup = Lookup(table, self.unknown if table.tokenizer is None else "ignore")
-        return lookup.read(
-            check_texts(X), tokenizer, lowercase=lowercase, divisible=divisible, pad_token=self.pad_token
-        )
+        how = self._tokenisation(table)
+        tokens = X.tokens(how) if isinstance(X, TokenisedTexts) else Tokens.of(check_texts(X), how)
+        if not len(tokens):
+            raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
+        return look_up(tokens, table, self.unknown if table.tokenizer is None else "ignore", self.pad_token)
 
-    def _splitting(self, table: WordTable) -> tuple[Callable[[str], Iterable[str]], bool, bool]:
-        """The tokenizer, and whether it takes texts in lower case and long texts in pieces.
-
-        A table's own tokenizer sees texts as they are; a user's own one sees them whole.
-        """
-        if self.tokenizer is not None:
-            return self.tokenizer, self.lowercase, False
-        return (tokenize, self.lowercase, True) if table.tokenizer is None else (table.tokenizer, False, True)
+    def _tokenisation(self, table: WordTable) -> Tokenisation:
+        """How texts are split; the tokenizer of a table sees texts as they are."""
+        if self.tokenizer is None and table.tokenizer is not None:
+            return Tokenisation(table.tokenizer, divisible=True)
+        return into_words(self.tokenizer, self.lowercase)
 
     def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
-        empty = groups.sizes == 0
-        if empty.any():
-            warnings.warn(
-                f"{np.count_nonzero(empty)} of {len(groups)} texts have no words (the first is text "
-                f"{np.argmax(empty)}): they become empty groups.",
-                stacklevel=3,
-            )
+        if not isinstance(X, TokenisedTexts):
+            warn_of_empty_texts(groups, "and become empty groups", stacklevel=3)
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
     def _weighted(self, found: Found) -> Groups:
-        table, rows, offsets = self._opened(), found.rows, found.offsets
-        parts = self._weighting_parts()
-        if not parts and not self.unit_norm and not found.spelled:
-            return packed(table.vectors, offsets, rows, None, table.names)
-        used = np.zeros(len(table.words) + len(found.spelled), dtype=bool)
-        used[rows] = True
-        distinct = np.flatnonzero(used)
-        position = np.cumsum(used, dtype=np.intc)[rows] - 1
-        in_table = distinct[distinct < len(table.words)]
-        vectors = table.vectors[in_table]
-        norms = lengths(vectors)
-        words = found.names(table, distinct)
-        weights = None
-        if parts:
-            weights = np.ones(len(distinct))
-            for part in parts:
-                weights *= self._weights(part, table, distinct, words, norms)
-            weights = weights[position]
+        table = self._opened()
+        if not self._weighting_parts() and not self.unit_norm and not found.spelled:
+            return packed(table.vectors, found.offsets, found.rows, None, table.names)
+        words = _Words.of(found, table)
+        weights = self._weights_of(words, table)
+        weights = None if weights is None else weights[words.places]
         if not self.unit_norm and not found.spelled:
-            return packed(table.vectors, offsets, rows, weights, table.names)
+            return packed(table.vectors, found.offsets, found.rows, weights, table.names)
+        vectors = words.vectors
         if self.unit_norm:
             precision = np.result_type(vectors.dtype, np.float32)
-            vectors = (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(precision, copy=False)
+            vectors = (vectors / np.where(words.norms > 0, words.norms, 1)[:, None]).astype(precision, copy=False)
         if found.spelled:
             vectors = np.concatenate([vectors, self._spelled(found.spelled, table).astype(vectors.dtype)])
-        return packed(vectors, offsets, position, weights, words)
+        return packed(vectors, found.offsets, words.places, weights, words.names)
 
     def _spelled(self, words: list[str], table: WordTable) -> np.ndarray:
         """Vectors of unknown words, distributed like those of the table as they are used."""
@@ -366,19 +354,26 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 raise ValueError(f"weighting must be 'sif', 'norm', a callable or several of them, got {part!r}.")
         return parts
 
-    def _weights(
-        self, part: Any, table: WordTable, rows: np.ndarray, words: np.ndarray, norms: np.ndarray
-    ) -> np.ndarray:
-        """One factor of the weights of words, given their rows and the lengths of those in the table."""
+    def _weights_of(self, words: _Words, table: WordTable) -> np.ndarray | None:
+        """Weights of distinct words; None if all are 1."""
+        parts = self._weighting_parts()
+        weights = np.ones(len(words.rows)) if parts else None
+        for part in parts:
+            weights *= self._factor(part, words, table)
+        return weights
+
+    def _factor(self, part: Any, words: _Words, table: WordTable) -> np.ndarray:
+        """One factor of the weights of distinct words."""
         if part == "norm":
-            return np.concatenate([norms / table.median_norm, np.ones(len(rows) - len(norms))])
+            return np.concatenate([words.norms / table.median_norm, np.ones(len(words.rows) - len(words.norms))])
         if part == "sif":
-            return self.a / (self.a + self._probabilities(table, rows, words))
-        weights = np.array([part(word) for word in words], dtype=np.float64)
+            return self.a / (self.a + self._probabilities(table, words.rows, words.names))
+        weights = np.array([part(word) for word in words.names], dtype=np.float64)
         wrong = ~(np.isfinite(weights) & (weights >= 0))
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise ValueError(f"weighting gave {weights[i]} for {words[i]!r}: weights must be finite and non-negative.")
+            word = words.names[i]
+            raise ValueError(f"weighting gave {weights[i]} for {word!r}: weights must be finite and non-negative.")
         return weights
 
     def _probabilities(self, table: WordTable, rows: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -389,27 +384,68 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
 
 
-@contextmanager
-def quiet_about_empty_texts() -> Iterator[None]:
-    """Silence the vectorizer's warning where texts without words are treated in another way."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* have no words")
-        yield
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """The distinct words of texts: first those in the table, then those without a row."""
+
+    rows: np.ndarray  # in ascending order
+    names: np.ndarray
+    vectors: np.ndarray  # of the words in the table
+    norms: np.ndarray  # lengths of these vectors
+    places: np.ndarray  # of all words of the texts among the distinct ones
+
+    @classmethod
+    def of(cls, found: Found, table: WordTable) -> _Words:
+        n_words = len(table.words)
+        used = np.zeros(n_words + len(found.spelled), dtype=bool)
+        used[found.rows] = True
+        rows = np.flatnonzero(used)
+        vectors = table.vectors[rows[rows < n_words]]
+        places = np.cumsum(used, dtype=np.intc)[found.rows] - 1
+        return cls(rows, found.names(table, rows), vectors, lengths(vectors), places)
 
 
-def list_texts(X: Iterable[str]) -> list[str]:
-    """Texts as a list; raise unless all of them are strings."""
-    texts = list(check_texts(X))
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}.")
-    return texts
+def warn_of_empty_texts(groups: Groups, fate: str, stacklevel: int) -> None:
+    """Warn if texts have no words; `fate` says what becomes of them."""
+    empty = groups.sizes == 0
+    if empty.any():
+        n_empty, first = np.count_nonzero(empty), np.argmax(empty)
+        warnings.warn(
+            f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) {fate}.",
+            stacklevel=stacklevel + 1,
+        )
 
 
-def check_texts(X: Iterable[str]) -> Iterable[str]:
-    """Raise unless X is a collection; that its items are texts is checked one by one."""
-    if isinstance(X, str | bytes):
-        raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
-    if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"A list or column of texts is expected, got {type(X).__name__}.")
-    return X
+class Coverage(NamedTuple):
+    """How much of some texts a vectorizer knows."""
+
+    n_words: np.ndarray  # number of words of each text that have a vector
+    oov_rate: float  # share of the tokens that have no vector in the table
+
+
+def coverage_of(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> Coverage:
+    """How much of some texts a fitted vectorizer knows."""
+    found = vectorizer._look_up(texts, vectorizer._opened())
+    return Coverage(np.diff(found.offsets), found.oov_rate)
+
+
+def share_of_unknown_words(vectorizer: EmbeddingVectorizer, oov_rate: float) -> str:
+    """A sentence on the share of words without a vector."""
+    share = f"{oov_rate:.1%}" if oov_rate >= 0.001 else "Fewer than 0.1%"
+    spelling = vectorizer.unknown == "spelling" and not is_static_model(vectorizer.vectors)
+    fate = "are compared by their spelling" if spelling else "are left out"
+    return f"{share} of the words have no vector and {fate}."
+
+
+def mean_weights(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> np.ndarray:
+    """Mean weight of the words of each text, by a fitted vectorizer; 1 for a text without words."""
+    table = vectorizer._opened()
+    found = vectorizer._look_up(texts, table)
+    words = _Words.of(found, table)
+    weights = vectorizer._weights_of(words, table)
+    sizes = np.diff(found.offsets)
+    means = np.ones(len(sizes))
+    if weights is not None:
+        filled = sizes > 0
+        means[filled] = np.add.reduceat(weights[words.places], found.offsets[:-1][filled]) / sizes[filled]
+    return means

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.shared import look_up, make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
+from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._shared import make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.engine.chance import FEW_GROUPS
 from sklearn_mcsg.explanation import Explanation
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.similarity.calibration import FEW_GROUPS
-from sklearn_mcsg.text import TextCalibration, calibrate_texts
+from sklearn_mcsg.text import EmbeddingVectorizer, TextCalibration, TokenisedTexts, calibrate_texts, coverage_of
 
 _N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code
 _N_FOLDS = 5
@@ -29,10 +28,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.exact and options.criterion != next(iter(CRITERIA)):
         raise ValueError("--criterion belongs to the model comparison: add --exact.")
     pipeline, calibration = _learn(options)
-    pair = look_up(pipeline[0], [options.a, options.b])
-    tell_coverage(options, clone(pipeline[0]).fit([options.a, options.b]))
-    tell_if_unknown(options, pipeline[0], "A", [options.a])
-    tell_if_unknown(options, pipeline[0], "B", [options.b])
+    pair = _read_pair(options, pipeline[0])
     a, b = pair[[0]], pair[[1]]
     explanation = pipeline[-1].explain(a, b)
     distance = float(pipeline[-1].paired(a, b)[0])
@@ -53,6 +49,19 @@ def run(options: argparse.Namespace) -> None:
     terminal.show_records([result], options.format, lambda: _show(result, meaning, explanation, equal, options.exact))
 
 
+def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> Groups:
+    """The two texts as groups, with notes on words without a vector."""
+    texts = TokenisedTexts.of([options.a, options.b])
+    coverage = coverage_of(vectorizer, texts)
+    for text, n_words in zip(texts, coverage.n_words, strict=True):
+        if not n_words:
+            raise ValueError(f"{text!r} has no words: there is nothing to compare.")
+    tell_coverage(options, vectorizer, coverage.oov_rate)
+    tell_if_unknown(options, vectorizer, "A", texts[:1])
+    tell_if_unknown(options, vectorizer, "B", texts[1:])
+    return vectorizer.transform(texts)
+
+
 def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
     """The pipeline, fitted to the reference texts, and random pairs of these if there are enough of them."""
     exact: Any = {"n_references": _N_REFERENCES, "n_jobs": 1}
@@ -62,12 +71,8 @@ def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | Non
         groups, name = vectorizer.fit_transform(texts), f"the {len(texts)} bundled short texts"
     else:
         known = read_texts(options, options.corpus)
-        vectorizer, groups, texts, name = (
-            known.vectorizer,
-            known.groups,
-            known.corpus.texts,
-            Path(known.corpus.name).name,
-        )
+        vectorizer, texts, name = known.vectorizer, known.corpus.texts, Path(known.corpus.name).name
+        groups = vectorizer.transform(known.texts)
         if len(groups) < 2:
             raise ValueError(f"{name} holds one text: distances need a corpus of two or more.")
     pipeline = Pipeline([("vectorizer", vectorizer), ("last", last.fit(groups))])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.search.neighbors import GroupNeighbors
 from sklearn_mcsg.similarity.estimator import split_pipeline
-from sklearn_mcsg.storage import encoding as storage
-from sklearn_mcsg.text.search import TextSearch
+from sklearn_mcsg.text._search import TextSearch
 from sklearn_mcsg.text.tables import files_of
 
 __all__ = ["IndexUpdate", "update_index"]
@@ -38,7 +39,7 @@ class IndexUpdate(NamedTuple):
 
 
 def update_index(
-    path: Any, similarity: Any, texts: list[str], *, n_jobs: int | None = None, verbose: int = 0
+    path: Any, similarity: Any, texts: Sequence[str], *, n_jobs: int | None = None, verbose: int = 0
 ) -> IndexUpdate:
     """Open the saved index of a list of texts; add missing texts, or rebuild it if it does not match.
 
@@ -52,7 +53,7 @@ def update_index(
     similarity : Pipeline or TextSearch
         The unfitted pipeline to compare texts with, as `make_text_similarity` or `make_text_embedding` builds it, or a
         search that is to be saved with the words of the texts.
-    texts : list of str
+    texts : sequence of str
         All texts.
     n_jobs : int, default=None
         Number of jobs.
@@ -73,7 +74,7 @@ def update_index(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first = update_index(Path(folder, "index"), TextSearch(), texts[:2])
     ...     second = update_index(Path(folder, "index"), TextSearch(), texts)
-    >>> first.n_reused, second.n_reused, second.index.n_samples_fit_
+    >>> first.n_reused, second.n_reused, second.index.n_texts_
     (0, 2, 3)
     """
     jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
@@ -92,7 +93,7 @@ def update_index(
     return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
 
 
-def _n_reusable(similarity: Any, texts: list[str], note: Any) -> int:
+def _n_reusable(similarity: Any, texts: Sequence[str], note: Any) -> int:
     """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
     match note:
         case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
@@ -100,14 +101,14 @@ def _n_reusable(similarity: Any, texts: list[str], note: Any) -> int:
     return 0
 
 
-def _fingerprint(similarity: Any, texts: list[str]) -> str:
+def _fingerprint(similarity: Any, texts: Sequence[str]) -> str:
     """A hash of everything that an index depends on."""
     arrays: list[np.ndarray] = []
     before, _ = split_pipeline(similarity.pipeline if isinstance(similarity, TextSearch) else similarity)
     vectors = getattr(before[0], "vectors", None) if before is not None else None
     state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
     settings = [__version__, storage.encode(clone(similarity), arrays), state]
-    digest = hashlib.sha256(json.dumps([settings, texts]).encode())
+    digest = hashlib.sha256(json.dumps([settings, list(texts)]).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

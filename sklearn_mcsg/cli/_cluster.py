@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sklearn.pipeline import Pipeline
-
-from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.corpus import Corpus
-from sklearn_mcsg.cli.shared import count, make_embedding, read_texts, tell
+from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._corpus import Corpus
+from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
 from sklearn_mcsg.text import TextClusters, cluster_texts
 
 _TYPICAL = 3  # texts shown of each cluster, and of those far from any
@@ -28,11 +26,10 @@ def run(options: argparse.Namespace) -> None:
             f"{corpus.name} holds {count(len(corpus.texts), 'text')}: too few for {options.n_clusters} clusters."
         )
     clusters = cluster_texts(
-        corpus.texts,
+        known.texts,
         options.n_clusters,
-        pipeline=Pipeline([("vectorizer", known.vectorizer), ("embedding", make_embedding(options)[-1])]),
+        pipeline=make_embedding(options),
         resolution=1.0 if options.resolution is None else options.resolution,
-        groups=known.groups,
         n_jobs=options.jobs,
         verbose=not options.quiet,
     )
@@ -59,7 +56,7 @@ def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClu
 
 def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:
     """Other numbers of clusters, and the options that give them; none if the number was given."""
-    return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.clustering.alternatives_.items())]
+    return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.alternatives.items())]
 
 
 def _label(words: list[str]) -> str:

@@ -10,13 +10,12 @@ The random vectors come from `RandomState`, whose stream is frozen, so they are 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
 
-from sklearn_mcsg.text.tables import is_static_model
-from sklearn_mcsg.text.tokens import MARKS
+from sklearn_mcsg.text._tokens import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,7 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_mcsg.text.spelling import spelled
+    >>> from sklearn_mcsg.text._spelling import spelled
     >>> table = np.random.default_rng(0).normal(size=(1000, 50))
     >>> drug, drugs, other = spelled(["zortanol", "zortanols", "ambromycin"], table)
     >>> np.corrcoef([drug, drugs, other]).round(1)
@@ -62,14 +61,6 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
     directions = directions.reshape(len(words), n_features)
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
-
-
-def share_of_unknown_words(vectorizer: Any) -> str:
-    """A sentence on the words of the texts that a vectorizer was fitted to."""
-    share = f"{vectorizer.oov_rate_:.1%}" if vectorizer.oov_rate_ >= 0.001 else "Fewer than 0.1%"
-    spelling = getattr(vectorizer, "unknown", "ignore") == "spelling" and not is_static_model(vectorizer.vectors)
-    fate = "are compared by their spelling" if spelling else "are left out"
-    return f"{share} of the words have no vector and {fate}."
 
 
 def sample(n_words: int) -> np.ndarray:

@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.pipeline import make_pipeline as make_steps
 
-from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.corpus import Pairs, read_pairs
-from sklearn_mcsg.cli.shared import count, make_embedding, make_pipeline, only_known, tell
+from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._corpus import Pairs, read_pairs
+from sklearn_mcsg.cli._shared import count, make_embedding, make_pipeline, only_known, tell
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.similarity.baselines import SIF, MeanVector, WordMoversDistance, import_pot
 from sklearn_mcsg.similarity.pairs import PairSimilarity, spearman_interval
-from sklearn_mcsg.text import EmbeddingVectorizer
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.text import EmbeddingVectorizer, TokenisedTexts, coverage_of
 
 BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weighting of words
     "mean": (MeanVector(), None),
@@ -35,9 +34,9 @@ def run(options: argparse.Namespace) -> None:
     if "wmd" in options.baseline:
         import_pot()
     pairs = _check_pairs(read_pairs(options.pairs))
-    with quiet_about_empty_texts():
-        sides = [EmbeddingVectorizer(options.vectors, weighting=None).fit_transform(side) for side in pairs.sides()]
-    known = np.logical_and(*(groups.sizes > 0 for groups in sides))
+    first, second = (TokenisedTexts.of(side) for side in pairs.sides())
+    vectorizer = EmbeddingVectorizer(options.vectors, weighting=None).fit(first)
+    known = np.logical_and(*(coverage_of(vectorizer, side).n_words > 0 for side in (first, second)))
     pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without words"))
     results: list[dict[str, Any]] = []
     for name, pipeline in _systems(options):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,19 +10,37 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_consistent_length
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.clustering import GroupClustering
+from sklearn_mcsg.clustering import cluster_points
 from sklearn_mcsg.clustering.tree import ClusterTree
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.text.recipes import make_text_embedding
-from sklearn_mcsg.text.summaries import ClusterSummary, label_clusters
+from sklearn_mcsg.text._recipes import make_text_embedding
+from sklearn_mcsg.text._tokenised import TokenisedTexts
+from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
-from sklearn_mcsg.text.vectorizer import list_texts
 
-__all__ = ["TextClusters", "cluster_texts"]
+__all__ = ["ClusterSummary", "TextClusters", "cluster_texts"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSummary:
+    """A cluster, described by its texts and words.
+
+    Attributes
+    ----------
+    label : int
+        The cluster's label.
+    members : ndarray of shape (n_members,)
+        Indices of its texts, those nearest to its centre first.
+    words : list of str
+        Words and pairs of words that distinguish it from the other clusters, the most distinctive first.
+    """
+
+    label: int
+    members: np.ndarray
+    words: list[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +65,8 @@ class TextClusters:
         The words and pairs of words that clusters are described by.
     pipeline : Pipeline
         The fitted vectorizer and embedding.
-    clustering : GroupClustering
-        The fitted clustering of the groups.
+    alternatives : dict
+        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
     """
 
     texts: list[str]
@@ -59,7 +77,7 @@ class TextClusters:
     groups: Groups
     terms: Terms
     pipeline: Pipeline
-    clustering: GroupClustering
+    alternatives: dict[float, int]
 
     @cached_property
     def tree(self) -> ClusterTree:
@@ -81,13 +99,12 @@ class TextClusters:
 
 
 def cluster_texts(
-    texts: Sequence[str],
+    texts: Iterable[str],
     n_clusters: int | None = None,
     *,
     pipeline: Pipeline | None = None,
     resolution: float = 1.0,
     n_words: int = 6,
-    groups: Groups | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -96,7 +113,7 @@ def cluster_texts(
 
     Parameters
     ----------
-    texts : sequence of str
+    texts : iterable of str
         The texts.
     n_clusters : int, default=None
         Number of clusters; ``None`` finds communities of similar texts, and their number.
@@ -107,9 +124,6 @@ def cluster_texts(
         Larger values find more and smaller communities.
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
-    groups : Groups, default=None
-        The output of the pipeline's fitted vectorizer for these texts, if it is available. Words are then not looked up
-        again.
     random_state : int, RandomState instance or None, default=0
         As in `GroupClustering`.
     n_jobs : int, default=None
@@ -140,36 +154,40 @@ def cluster_texts(
     'Her new album is all piano and whispered vocals, with one noisy guitar song at the end.'
     """
     check_positive_integer(n_words, "n_words")
-    texts = list_texts(texts)
-    pipeline = make_text_embedding() if pipeline is None else pipeline
-    vectorizer, embedding = _steps(pipeline)
-    if groups is None:
-        vectorizer = clone(vectorizer)
-        groups = vectorizer.fit_transform(texts)
-    check_consistent_length(texts, groups)
+    if n_clusters is not None:
+        check_positive_integer(n_clusters, "n_clusters")
+    if not resolution > 0:
+        raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
+    is_plain = not isinstance(texts, TokenisedTexts)
+    texts = TokenisedTexts.of(texts)
+    pipeline = clone(make_text_embedding() if pipeline is None else _checked(pipeline))
+    groups = pipeline[0].fit_transform(texts)
+    if is_plain:
+        warn_of_empty_texts(groups, "and become empty groups", stacklevel=2)
     if len(texts) < 2:
         raise ValueError("There is only one text: clusters need two or more.")
-    clustering = GroupClustering(
+    points = np.asarray(pipeline[-1].set_params(normalize=True).fit_transform(groups))
+    found = cluster_points(
+        points,
         n_clusters,
-        embedding=clone(embedding).set_params(normalize=True),
+        by_cosine=True,
         resolution=resolution,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
-    ).fit(groups)
-    labels, distances, terms = clustering.labels_, clustering.distances_, Terms.of(texts, vectorizer)
+    )
+    labels, distances, alternatives = found.labels, found.center_distances, found.alternatives
+    terms = Terms.of(texts, pipeline[0])
     order = np.lexsort([distances, labels])
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    words = label_clusters(terms, labels, n_words)
+    words = terms.labels_of(labels, n_words)
     summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
-    points = clustering.embedding_.transform(groups)
-    fitted = Pipeline([("vectorizer", vectorizer), ("embedding", clustering.embedding_)])
-    return TextClusters(texts, labels, summaries, distances, points, groups, terms, fitted, clustering)
+    return TextClusters(texts.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
 
 
-def _steps(pipeline: Any) -> tuple[Any, GroupEmbedding]:
+def _checked(pipeline: Any) -> Pipeline:
     if not isinstance(pipeline, Pipeline) or len(pipeline) != 2 or not isinstance(pipeline[-1], GroupEmbedding):
         raise TypeError(
             "cluster_texts needs a pipeline that ends in a GroupEmbedding, as make_text_embedding builds it."
         )
-    return pipeline[0], pipeline[1]
+    return pipeline

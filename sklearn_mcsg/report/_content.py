@@ -17,7 +17,7 @@ from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.report.packing import pack, pack_json, quantized
+from sklearn_mcsg.report._packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 

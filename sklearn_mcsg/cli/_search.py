@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.cli import terminal
-from sklearn_mcsg.cli.corpus import Corpus, is_table, read_corpus
-from sklearn_mcsg.cli.shared import (
+from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
+from sklearn_mcsg.cli._shared import (
     count,
     make_embedding,
     make_pipeline,
@@ -21,8 +21,7 @@ from sklearn_mcsg.cli.shared import (
     tell_if_unknown,
 )
 from sklearn_mcsg.criteria import CRITERIA
-from sklearn_mcsg.text import TextSearch, update_index
-from sklearn_mcsg.text.vectorizer import quiet_about_empty_texts
+from sklearn_mcsg.text import Queries, TextSearch, TokenisedTexts, update_index
 
 _DEFAULT_WORDS = "z-score"
 _SCORES = {
@@ -35,22 +34,24 @@ _N_PAIRS = 4  # pairs of words that say why a text was found
 def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
-    queries = _queries(options)
+    named = _queries(options)
     _check_order(options)
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
-    search = _fitted(options, corpus)
-    queries = _with_words(options, search, queries)
-    found = search.search([texts for _, texts in queries], min(options.top, len(search.known_)))
+    texts = TokenisedTexts.of(corpus.texts)
+    search = _fitted(options, corpus, texts)
+    names, queries = _with_words(options, search, named)
+    found = search.search(queries, min(options.top, len(search.known_)))
+    reasons = None if options.exact else _reasons(search, queries, texts, found.indices)
     hits = []
-    for row, (name, texts) in enumerate(queries):
+    for row, name in enumerate(names):
         for rank, i in enumerate(found.indices[row]):
             distance = float(found.distances[row, rank])
             place = {"query": name, "rank": rank + 1, "distance": distance, "line": corpus.lines[i]}
             why: dict[str, Any] = {}
             if found.word_scores is not None:
                 why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
-            if not options.exact:
-                why["why"] = terminal.word_pairs(search.explain(texts, corpus.texts[i]).strongest(_N_PAIRS))
+            if reasons is not None:
+                why["why"] = reasons[row][rank]
             hits.append(corpus.record(i, place, why))
     terminal.show_records(hits, options.format, lambda: _show(hits, search.words, options.exact))
 
@@ -85,23 +86,23 @@ def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     return [(" + ".join(name for name, _ in queries), [text for _, texts in queries for text in texts])]
 
 
-def _fitted(options: argparse.Namespace, corpus: Corpus) -> TextSearch:
+def _fitted(options: argparse.Namespace, corpus: Corpus, texts: TokenisedTexts) -> TextSearch:
     """The search of a corpus, from the saved index if there is one."""
     make = make_pipeline if options.exact else make_embedding
     words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
     jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
-    with quiet_about_empty_texts():
-        if options.index is None:
-            search = TextSearch(make(options), words=words, **jobs).fit(corpus.texts)
-        else:  # which does not depend on the number of jobs
-            search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
-            search = _opened(options, search, corpus.texts, jobs)
+    if options.index is None:
+        search = TextSearch(make(options), words=words, **jobs)
+        search.fit(texts)
+    else:  # which does not depend on the number of jobs
+        search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
+        search = _opened(options, search, texts, jobs)
     known = np.isin(np.arange(len(corpus.texts)), search.known_)
     only_with_words(options, corpus, known, search.vectorizer_[0])
     return search
 
 
-def _opened(options: argparse.Namespace, search: TextSearch, texts: list[str], jobs: dict[str, Any]) -> TextSearch:
+def _opened(options: argparse.Namespace, search: TextSearch, texts: TokenisedTexts, jobs: dict[str, Any]) -> TextSearch:
     """The saved index of a corpus, up to date."""
     update = update_index(options.index, search, texts, **jobs)
     if update.replaced:
@@ -112,18 +113,30 @@ def _opened(options: argparse.Namespace, search: TextSearch, texts: list[str], j
 
 
 def _with_words(
-    options: argparse.Namespace, search: TextSearch, queries: list[tuple[str, list[str]]]
-) -> list[tuple[str, list[str]]]:
-    """The queries that have words; a note names the others."""
-    sizes = search.look_up([texts for _, texts in queries]).sizes
-    for (name, texts), size in zip(queries, sizes, strict=True):
-        if not size:
+    options: argparse.Namespace, search: TextSearch, named: list[tuple[str, list[str]]]
+) -> tuple[list[str], Queries]:
+    """Names of the queries that have words, and the queries; a note names the others."""
+    names = [name for name, _ in named]
+    queries = Queries.of([texts for _, texts in named])
+    has_words = search.look_up(queries).sizes > 0
+    for i, name in enumerate(names):
+        if not has_words[i]:
             tell(options, f"The query {name!r} has no words: nothing to search for.")
         else:
-            tell_if_unknown(options, search.vectorizer_[0], f"the query {name!r}", texts)
-    if not sizes.any():
+            tell_if_unknown(options, search.vectorizer_[0], f"the query {name!r}", queries.texts_of(i))
+    if not has_words.any():
         raise ValueError("No query has a word: give at least one that has.")
-    return [query for query, size in zip(queries, sizes, strict=True) if size]
+    return [name for name, has in zip(names, has_words, strict=True) if has], queries[has_words]
+
+
+def _reasons(search: TextSearch, queries: Queries, texts: TokenisedTexts, found: np.ndarray) -> list[list[str]]:
+    """The pairs of words that say why each query found its texts."""
+    shown, places = np.unique(found, return_inverse=True)
+    asked, groups = search.look_up(queries), search.look_up(texts[shown])
+    return [
+        [terminal.word_pairs(search.explain(asked[[row]], groups[[place]]).strongest(_N_PAIRS)) for place in own]
+        for row, own in enumerate(places.reshape(found.shape))
+    ]
 
 
 def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> None:

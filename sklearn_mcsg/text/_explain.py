@@ -1,4 +1,4 @@
-"""Explanation of two texts: the labels of the vectors are the words."""
+"""Explanation of the similarity of two texts by their words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.explanation._base import Explanation
+__all__ = ["explain_texts"]
 
 
-def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
+def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.
 
     Parameters
@@ -22,7 +22,7 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Explanation:
 
     Returns
     -------
-    explanation : PairExplanation or VectorExplanation
+    explanation : PairExplanation or Explanation
         The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
         the words, in the order of the texts.
 

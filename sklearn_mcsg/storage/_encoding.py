@@ -1,8 +1,7 @@
-"""Saving of fitted estimators as a folder of plain arrays and JSON, which cannot run code.
+"""Fitted estimators as JSON and a list of arrays, and back.
 
-`_folder` writes and reads the folder. `encode` turns an object into JSON and a list of arrays. Classes are stored by
-name and must be registered. Those of this package are; subclasses of `Likelihood`, `Criterion`, `Statistics` and
-`GroupSimilarity` are registered when the module that defines them is imported.
+Classes are stored by name and must be registered. The name of a class of this package is its own; that of any other
+class includes its module, so neither can pass for the other.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ from sklearn.pipeline import Pipeline
 import sklearn_mcsg
 from sklearn_mcsg._sklearn import validate_parameter_constraints
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.storage import folder as _folder
-from sklearn_mcsg.storage.folder import MmapMode
+from sklearn_mcsg.storage import _folder
+from sklearn_mcsg.storage._folder import MmapMode
 
-__all__ = ["register"]
-
-_FORMAT, _VERSION = "sklearn_mcsg index", 3
+_FORMAT, _VERSION = "sklearn_mcsg index", 4
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
@@ -46,12 +43,23 @@ class UnregisteredError(ValueError):
 
 
 def register(cls: type) -> type:
-    """Register a class, so that its instances can be saved with an index, under the name of the class.
+    """Register a class, so that its instances can be saved with an index.
 
-    The class must be a dataclass or have scikit-learn's `get_params`. If it learns from data, it must also define
-    `stored_state()`, which returns a dictionary of arrays, numbers, strings and registered classes, and
-    `restore_state(state)`, which restores it. `register` can be used as a decorator. A later class replaces an earlier
-    one of the same name, but never a class of this package.
+    Subclasses of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity` are registered by themselves. Any other
+    class needs this function, which can be used as a decorator. What an instance is made of is saved:
+
+    * the fields of a dataclass, or else the parameters that scikit-learn's `get_params` returns. The class is called
+      with them when the index is loaded.
+    * what it learnt from data, if the class defines ``__mcsg_state__(self) -> dict``, which returns it, and
+      ``__mcsg_restore__(self, state) -> None``, which puts it back. An empty dictionary means that nothing was learnt
+      yet, and is not restored.
+
+    All of these must be arrays without Python objects, numbers, strings, ``None``, dtypes, `Groups`, instances of
+    registered classes, or lists and tuples of such values. A method ``__mcsg_check__(self) -> None`` is called last,
+    if there is one; it raises ValueError if the parts of a loaded instance do not belong together.
+
+    The index holds the module and the qualified name of the class, and not its code: import that module before you
+    load the index. A class that is defined again, as in a notebook, replaces the earlier one.
 
     Parameters
     ----------
@@ -62,12 +70,51 @@ def register(cls: type) -> type:
     -------
     cls : type
         The same class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator, TransformerMixin
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_mcsg import GroupNeighbors, MeanVector
+    >>> from sklearn_mcsg.storage import register
+    >>> @register
+    ... class Centred(TransformerMixin, BaseEstimator):
+    ...     def fit(self, X, y=None):
+    ...         self.mean_ = np.mean(X, axis=(0, 1))
+    ...         return self
+    ...     def transform(self, X):
+    ...         return X - self.mean_
+    ...     def __mcsg_state__(self):
+    ...         return {"mean": self.mean_} if hasattr(self, "mean_") else {}
+    ...     def __mcsg_restore__(self, state):
+    ...         self.mean_ = state["mean"]
+    >>> X = np.random.default_rng(0).normal(size=(5, 3, 2))
+    >>> index = GroupNeighbors(make_pipeline(Centred(), MeanVector("distance")), n_neighbors=1).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index.save(f"{folder}/index")
+    ...     loaded = GroupNeighbors.load(f"{folder}/index")
+    >>> bool((loaded.kneighbors(X)[1] == index.kneighbors(X)[1]).all())
+    True
     """
-    known = _REGISTERED.get(cls.__name__)
-    reserved = known is not None and known.__module__.split(".")[0] in ("sklearn", "sklearn_mcsg")
-    if not reserved or cls.__module__ == known.__module__:
-        _REGISTERED[cls.__name__] = cls
+    _REGISTERED[_name_of(cls)] = cls
     return cls
+
+
+def _name_of(cls: type) -> str:
+    """The name that a class is stored by; a colon ends the module of a class that is not of this package."""
+    if cls.__module__.partition(".")[0] == "sklearn_mcsg":
+        return cls.__name__
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _class_of(name: str) -> type | None:
+    """The registered class of a name. One of this package is registered when its room is imported."""
+    if name not in _REGISTERED and ":" not in name:
+        for public in sklearn_mcsg.__all__:
+            getattr(sklearn_mcsg, public)
+    return _REGISTERED.get(name)
 
 
 for _known in (Groups, Pipeline):
@@ -111,7 +158,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
     if version != _VERSION:
-        age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "make the index again")
+        age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "build the index again")
         raise ValueError(
             f"{path} was saved by {age} version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
             f"{remedy}."
@@ -119,8 +166,6 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     try:
         content, arrays = _folder.read(path, mmap_mode)
         estimator = decode(content["object"], arrays)
-        if isinstance(estimator, expected):
-            estimator.check_restored()
     except UnregisteredError as error:
         raise ValueError(f"{path} {error}") from error
     except _ERRORS as error:
@@ -131,14 +176,8 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     return estimator
 
 
-def _class_of(name: str) -> type | None:
-    """The class of a name: a public one of this package, which is imported first, or a registered one."""
-    public = getattr(sklearn_mcsg, name) if name in sklearn_mcsg.__all__ else None
-    return public if isinstance(public, type) else _REGISTERED.get(name)
-
-
 def encode(value: object, arrays: list[np.ndarray]) -> Any:
-    """Encode an object as JSON, and append its arrays to a list."""
+    """Encode an object as JSON, and append its arrays to a list, each only once."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -146,18 +185,26 @@ def encode(value: object, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        for place, known in enumerate(arrays):
+            if known is value:
+                return {"array": place}
         arrays.append(value)
         return {"array": len(arrays) - 1}
     if isinstance(value, tuple | list):
         return {type(value).__name__: [encode(item, arrays) for item in value]}
     if isinstance(value, np.dtype):
         return {"dtype": value.name}
-    name = type(value).__name__
-    if _class_of(name) is not type(value):
+    name = _name_of(type(value))
+    registered = _class_of(name)
+    if registered is None:
         raise TypeError(
             f"A saved index cannot hold {_short(value)}. Give word vectors by name or path, or as a pair (words, "
             f"array), frequencies as 'zipf' or None, and random_state as an integer; register your own classes with "
-            f"sklearn_mcsg.storage.register, under a name that no class of sklearn_mcsg has."
+            f"sklearn_mcsg.storage.register."
+        )
+    if registered is not type(value):
+        raise TypeError(
+            f"A saved index cannot hold {_short(value)}: its class was defined again after it was made. Make it again."
         )
     if isinstance(value, Groups):
         state = value.__getstate__()
@@ -166,7 +213,7 @@ def encode(value: object, arrays: list[np.ndarray]) -> Any:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
         parts = value.get_params(deep=False)  # type: ignore[attr-defined]
-    state = value.stored_state() if hasattr(value, "stored_state") else {}
+    state = value.__mcsg_state__() if hasattr(value, "__mcsg_state__") else {}
     return {"class": name, "parts": _each(encode, parts, arrays), "state": _each(encode, state, arrays)}
 
 
@@ -181,18 +228,27 @@ def decode(value: Any, arrays: list[np.ndarray]) -> Any:
     for kind in (tuple, list):
         if kind.__name__ in value:
             return kind(decode(item, arrays) for item in value[kind.__name__])
-    parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
-    parts.pop("memory", None)  # of a pipeline: a cache on disk cannot be trusted
     cls = _class_of(value["class"])
     if cls is None:
-        raise UnregisteredError(
-            f"holds a {value['class']}, which is not registered: import the module that defines it, then load again."
-        )
+        raise UnregisteredError(_missing(value["class"]))
+    parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
+    parts.pop("memory", None)  # of a pipeline: a cache on disk cannot be trusted
     decoded = cls(**parts)
     _check_parts(decoded)
     if state:
-        decoded.restore_state(state)
+        decoded.__mcsg_restore__(state)
+    if hasattr(decoded, "__mcsg_check__"):
+        decoded.__mcsg_check__()
     return decoded
+
+
+def _missing(name: str) -> str:
+    """What to do about a class that is not registered."""
+    module, _, qualified = name.rpartition(":")
+    if not module:
+        return f"holds a {name:.80}, which this version of sklearn_mcsg cannot load."
+    remedy = "define it" if module == "__main__" else f"import {module:.80}"
+    return f"holds {module:.80}.{qualified:.80}, which is not registered: {remedy}, then load again."
 
 
 def _check_parts(decoded: Any) -> None:

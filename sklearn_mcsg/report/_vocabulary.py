@@ -14,7 +14,7 @@ from sklearn_mcsg.embedding.embedding import GroupEmbedding
 from sklearn_mcsg.engine.coordinates import Axes, Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian
-from sklearn_mcsg.report.packing import pack, pack_json, quantized
+from sklearn_mcsg.report._packing import pack, pack_json, quantized
 
 MOST_WORDS = 400  # of a text that is explained
 _BYTES = 3_000_000  # of word vectors, two for each number; the most frequent words come first
@@ -26,8 +26,8 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
 
     Returns None if the embedding does not divide among words in the way that the page knows.
     """
-    space = embedding.stored_state()["space"]
-    if not isinstance(space, Coordinates) or not isinstance(space.comparison.likelihood, DiagonalGaussian):
+    space = embedding.__mcsg_state__()["space"]
+    if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian):
         return None
     short = groups.sizes <= MOST_WORDS
     explained: Groups = groups[np.flatnonzero(short)]
@@ -50,7 +50,7 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
         "mean": pack(corpus.mean[0].astype(np.float32)),
         "variance": pack(corpus.variance[0].astype(np.float32)),
         "centre": pack(embedding.mean_.astype(np.float32)),
-        "noise": float(space.comparison.reg_covar),
+        "noise": float(space.model.reg_covar),
         "prior": float(embedding.prior_strength),
         "spread": float(embedding.spread),
     }

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_mcsg._extras import import_extra, missing_extra
+
 _SUFFIXES = (".json", ".safetensors")
 
 
@@ -70,10 +72,7 @@ def find_wordllama() -> tuple[Path, Path]:
         folder / "weights" / "l2_supercat_256.safetensors",
     )
     if spec is None or not all(file.is_file() for file in files):
-        raise ImportError(
-            "vectors='wordllama' needs the package wordllama, with the weights that it is installed with: "
-            'pip install "sklearn-mcsg[wordllama]", or pass other vectors.'
-        )
+        raise missing_extra("wordllama", "vectors='wordllama'", "pass other vectors")
     return files
 
 
@@ -82,10 +81,7 @@ def read_files(tokenizer: Path, vectors: Path) -> StaticModel:
 
     If its vocabulary was quantised, `mapping` has the row of each token, and `weights` the factor of its vector.
     """
-    try:
-        from safetensors.numpy import load_file
-    except ImportError as error:
-        raise _absent(vectors) from error
+    load_file = import_extra("safetensors.numpy", f"The static model in {vectors.parent}").load_file
     own = open_tokenizer(tokenizer)
     try:
         arrays = load_file(vectors)
@@ -100,21 +96,11 @@ def read_files(tokenizer: Path, vectors: Path) -> StaticModel:
 
 def open_tokenizer(path: Path) -> Any:
     """Read a tokenizer in the format of the package tokenizers."""
+    tokenizers = import_extra("tokenizers", f"The static model in {path.parent}")
     try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise _absent(path) from error
-    try:
-        return Tokenizer.from_file(str(path))
+        return tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises plain exceptions
         raise ValueError(f"{path} cannot be read as a tokenizer: {error}.") from error
-
-
-def _absent(path: Path) -> ImportError:
-    return ImportError(
-        f"The static model in {path.parent} needs the packages tokenizers and safetensors: pip install "
-        f'"sklearn-mcsg[static]".'
-    )
 
 
 def from_model(model: Any) -> StaticModel:

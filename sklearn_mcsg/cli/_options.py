@@ -9,7 +9,8 @@ from math import inf, nan
 from typing import Any, NoReturn
 
 from sklearn_mcsg._version import __version__
-from sklearn_mcsg.cli import cluster, compare, dedupe, evaluate, search, terminal
+from sklearn_mcsg.cli import _cluster, _compare, _dedupe, _evaluate, _search
+from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import LIKELIHOODS
@@ -74,7 +75,7 @@ def _add(commands: Any, name: str, run: Callable, summary: str, examples: str) -
 def _add_compare(commands: Any) -> None:
     examples = '"A cat sat on the mat." "A kitten lay on the rug."\n"late again" "no delay" --corpus complaints.txt'
     command = _add(
-        commands, "compare", compare.run, "show how similar two texts are, and which words make them so", examples
+        commands, "compare", _compare.run, "show how similar two texts are, and which words make them so", examples
     )
     command.add_argument("a", metavar="TEXT", help="the first text")
     command.add_argument("b", metavar="TEXT", help="the second text")
@@ -97,7 +98,7 @@ def _add_search(commands: Any) -> None:
     examples = """headlines.txt "storm in the north"
 reviews.csv --column review "the battery died" --index reviews.index
 papers.txt --like relevant.txt -k 20"""
-    command = _add(commands, "search", search.run, "find the texts of a corpus that match each query best", examples)
+    command = _add(commands, "search", _search.run, "find the texts of a corpus that match each query best", examples)
     _add_corpus(command)
     queries = command.add_argument(
         "queries", metavar="QUERY", nargs="+", help="text to search for; optional with --like"
@@ -127,7 +128,7 @@ papers.txt --like relevant.txt -k 20"""
 
 def _add_cluster(commands: Any) -> None:
     examples = "headlines.txt --report report.html\nreviews.csv --column review -n 8 --format csv > clusters.csv"
-    command = _add(commands, "cluster", cluster.run, "group the texts of a corpus and describe each group", examples)
+    command = _add(commands, "cluster", _cluster.run, "group the texts of a corpus and describe each group", examples)
     _add_corpus(command)
     command.add_argument(
         "-n",
@@ -151,7 +152,7 @@ def _add_cluster(commands: Any) -> None:
 def _add_dedupe(commands: Any) -> None:
     examples = "headlines.txt\nreviews.jsonl --column body --unique --format csv > unique.csv"
     command = _add(
-        commands, "dedupe", dedupe.run, "find sets of texts that say the same in nearly the same words", examples
+        commands, "dedupe", _dedupe.run, "find sets of texts that say the same in nearly the same words", examples
     )
     _add_corpus(command)
     limit = command.add_mutually_exclusive_group()
@@ -172,13 +173,13 @@ def _add_dedupe(commands: Any) -> None:
 def _add_evaluate(commands: Any) -> None:
     examples = "pairs.tsv\n--likelihood diag,vmf --criterion aic,tic --baseline mean,sif+pca pairs.tsv"
     summary = "measure how well similarities agree with human judgements"
-    command = _add(commands, "evaluate", evaluate.run, summary, examples)
+    command = _add(commands, "evaluate", _evaluate.run, summary, examples)
     command.add_argument(
         "pairs", metavar="PAIRS.tsv", help="tab-separated lines of score, text, text; - for standard input"
     )
     for name, registry, default in (
-        ("output", [*OUTPUTS, evaluate.EMBEDDING], ["centered", evaluate.EMBEDDING]),
-        ("baseline", list(evaluate.BASELINES), ["mean", "sif+pca"]),
+        ("output", [*OUTPUTS, _evaluate.EMBEDDING], ["centered", _evaluate.EMBEDDING]),
+        ("baseline", list(_evaluate.BASELINES), ["mean", "sif+pca"]),
     ):
         listed = f"{_listed(registry, default)}; several with commas"
         command.add_argument(f"--{name}", type=_several(registry), default=default, metavar="NAMES", help=listed)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._extras import import_extra
+
 _SHOWN_COLUMNS = 20  # names of columns in an error
 
 
@@ -223,16 +225,14 @@ def _is_unicode(value: Any) -> bool:
 
 
 def _read_parquet(table: _Table) -> Iterator[_Row]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise ImportError('Parquet needs the package pyarrow: pip install "sklearn-mcsg[text]".') from error
+    arrow_error = import_extra("pyarrow", "Parquet").ArrowException
+    parquet = import_extra("pyarrow.parquet", "Parquet")
     path = table.path
     try:
         chosen = _choose(table.column, parquet.read_schema(path).names, path)
         read = parquet.read_table(path, columns=None if table.keep_columns else [chosen])
         values, fields = read.column(chosen).to_pylist(), read.to_pylist() if table.keep_columns else []
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
+    except (arrow_error, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not of the content
             raise
         raise ValueError(f"{path}: not Parquet ({str(error).splitlines()[0].rstrip('.')}).") from error

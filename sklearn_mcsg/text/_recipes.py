@@ -1,0 +1,270 @@
+"""Pipelines with recommended parameters for texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
+from sklearn_mcsg.text.tables import is_static_model
+
+__all__ = ["make_text_embedding", "make_text_similarity"]
+
+
+class _Recipe(NamedTuple):
+    """Parameters that follow from the kind of vectors."""
+
+    weighting: Any
+    whiten: float
+    spread: float
+
+    @classmethod
+    def for_vectors(cls, vectors: Any) -> _Recipe:
+        return _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
+
+    def or_given(self, **given: Any) -> dict[str, Any]:
+        """The given parameters, and those of the recipe in place of ``"auto"``."""
+        return {name: getattr(self, name) if value == "auto" else value for name, value in given.items()}
+
+
+_WORD_VECTORS = _Recipe(("sif", "norm"), whiten=0.5, spread=1.0)
+_STATIC_MODEL = _Recipe("norm", whiten=0.125, spread=0.5)  # trained to be averaged
+
+
+def make_text_similarity(
+    *,
+    vectors: Any = "glove-6b-50d",
+    tokenizer: Callable[[str], Iterable[str]] | None = None,
+    lowercase: bool = True,
+    pad_token: str | None = None,
+    weighting: Any = "auto",
+    frequencies: str | Mapping[str, float] | None = "zipf",
+    a: float = 1e-3,
+    unit_norm: bool = True,
+    unknown: str = "spelling",
+    likelihood: str | Likelihood = "diag",
+    criterion: str | Criterion = "aic",
+    output: str = "centered",
+    reg_covar: float = 1e-6,
+    prior_strength: float = 0.5,
+    penalty_scale: float = 1.0,
+    n_references: int = 512,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Pipeline:
+    """Build the pipeline that is recommended for comparing texts: weighted word vectors, and the output ``"centered"``.
+
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity`. If
+    `vectors` come with a tokenizer of their own, such as those of model2vec, tokens are weighted by ``"norm"`` alone,
+    because their vectors were trained to be averaged; other vectors by ``("sif", "norm")``. For further parameters, use
+    ``set_params`` of the pipeline.
+
+    Parameters
+    ----------
+    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
+        Word vectors or a static model, as in `EmbeddingVectorizer`.
+    tokenizer : callable, default=None
+        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
+    lowercase : bool, default=True
+        Whether to convert texts to lower case first.
+    pad_token : str, default=None
+        A word added to every text.
+    weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
+        Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+    frequencies : "zipf", mapping or None, default="zipf"
+        Source of the frequencies of words that ``"sif"`` uses.
+    a : float, default=1e-3
+        Frequency at which ``"sif"`` halves a weight.
+    unit_norm : bool, default=True
+        Whether vectors are scaled to unit length, after their lengths have been used as weights.
+    unknown : {"spelling", "ignore", "error"}, default="spelling"
+        What becomes of words without a vector.
+    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+        The model of a text.
+    criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
+        Information criterion.
+    output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="centered"
+        What the pipeline returns, as in `ModelComparisonSimilarity`; all but the first and the last are distances.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    prior_strength : float, default=0.5
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
+    penalty_scale : float, default=1.0
+        Factor on the penalty of the criterion.
+    n_references : int, default=512
+        Largest number of reference texts for ``"centered"``.
+    random_state : int, RandomState instance or None, default=None
+        Determines the reference texts. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of jobs, as in joblib.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import make_text_similarity
+    >>> vectors = {"the": [1.0, 1.0], "cat": [3.0, 0.0], "kitten": [2.5, 0.5], "dog": [2.0, 1.0], "tax": [0.0, 4.0]}
+    >>> pipeline = make_text_similarity(vectors=vectors)
+    >>> pipeline.fit_transform(["the cat", "the kitten", "the tax"]).round(1)
+    array([[0. , 0.1, 2. ],
+           [0.1, 0. , 2. ],
+           [2. , 2. , 0. ]])
+    """
+    vectorizer = EmbeddingVectorizer(
+        vectors,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        pad_token=pad_token,
+        frequencies=frequencies,
+        a=a,
+        unit_norm=unit_norm,
+        unknown=unknown,
+        **_Recipe.for_vectors(vectors).or_given(weighting=weighting),
+    )
+    similarity = ModelComparisonSimilarity(
+        likelihood,
+        criterion,
+        output=output,
+        reg_covar=reg_covar,
+        prior_strength=prior_strength,
+        penalty_scale=penalty_scale,
+        n_references=n_references,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    return Pipeline([("vectorizer", vectorizer), ("similarity", similarity)])
+
+
+def make_text_embedding(
+    *,
+    vectors: Any = "glove-6b-50d",
+    tokenizer: Callable[[str], Iterable[str]] | None = None,
+    lowercase: bool = True,
+    pad_token: str | None = None,
+    weighting: Any = "auto",
+    frequencies: str | Mapping[str, float] | None = "zipf",
+    a: float = 1e-3,
+    unit_norm: bool = True,
+    unknown: str = "spelling",
+    likelihood: Any = "diag",
+    whiten: Any = "auto",
+    spread: Any = "auto",
+    n_components: int | None = None,
+    normalize: bool = True,
+    prior_strength: float = 0.5,
+    reg_covar: float = 1e-6,
+    method: str = "auto",
+    n_references: int = 512,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Pipeline:
+    """Build the embedding that is recommended for texts: weighted word vectors, and `GroupEmbedding` at unit length.
+
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``embedding``, a `GroupEmbedding`. Three of their
+    parameters follow from the kind of `vectors`:
+
+    - Raw word vectors, as of GloVe, word2vec or fastText: ``weighting=("sif", "norm")``, ``whiten=0.5``, ``spread=1``.
+    - A static model, trained to be averaged, which is every kind of vectors that comes with a tokenizer (files of
+      model2vec, its `StaticModel`, ``"wordllama"``, a pair of a tokenizer and a table): ``weighting="norm"``,
+      ``whiten=0.125``, ``spread=0.5``.
+
+    Parameters
+    ----------
+    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
+        Word vectors or a static model, as in `EmbeddingVectorizer`.
+    tokenizer : callable, default=None
+        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
+    lowercase : bool, default=True
+        Whether to convert texts to lower case first.
+    pad_token : str, default=None
+        A word added to every text.
+    weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
+        Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+    frequencies : "zipf", mapping or None, default="zipf"
+        Source of the frequencies of words that ``"sif"`` uses.
+    a : float, default=1e-3
+        Frequency at which ``"sif"`` halves a weight.
+    unit_norm : bool, default=True
+        Whether vectors are scaled to unit length, after their lengths have been used as weights.
+    unknown : {"spelling", "ignore", "error"}, default="spelling"
+        What becomes of words without a vector.
+    likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
+        The model of a text.
+    whiten : "auto" or float, default="auto"
+        Power of whitening, from 0 to 1. ``"auto"`` follows from `vectors`, see above.
+    spread : "auto" or float, default="auto"
+        Factor on the coordinates of scale. ``"auto"`` follows from `vectors`, see above.
+    n_components : int, default=None
+        Number of leading components to keep; ``None`` keeps all.
+    normalize : bool, default=True
+        Whether to scale embeddings to unit length.
+    prior_strength : float, default=0.5
+        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
+    reg_covar : float, default=1e-6
+        Variance of the isotropic noise around each vector.
+    method : {"auto", "coordinates", "landmarks"}, default="auto"
+        As in `GroupEmbedding`.
+    n_references : int, default=512
+        Largest number of reference texts for landmarks.
+    random_state : int, RandomState instance or None, default=None
+        Determines the reference texts. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of jobs, as in joblib.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import make_text_embedding
+    >>> texts = ["A cat sat on the mat.", "A kitten lay on the rug.", "Shares fell on Monday.", "Stock markets fell."]
+    >>> Z = make_text_embedding().fit_transform(texts)
+    >>> (Z @ Z.T).round(1)
+    array([[ 1. , -0. , -0.5, -0.5],
+           [-0. ,  1. , -0.5, -0.5],
+           [-0.5, -0.5,  1. ,  0. ],
+           [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
+    """
+    recipe = _Recipe.for_vectors(vectors)
+    vectorizer = EmbeddingVectorizer(
+        vectors,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        pad_token=pad_token,
+        frequencies=frequencies,
+        a=a,
+        unit_norm=unit_norm,
+        unknown=unknown,
+        **recipe.or_given(weighting=weighting),
+    )
+    embedding = GroupEmbedding(
+        likelihood,
+        n_components=n_components,
+        normalize=normalize,
+        prior_strength=prior_strength,
+        reg_covar=reg_covar,
+        method=method,
+        n_references=n_references,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        **recipe.or_given(whiten=whiten, spread=spread),
+    )
+    return Pipeline([("vectorizer", vectorizer), ("embedding", embedding)])
