@@ -16,7 +16,6 @@ from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_mcsg.groups import Groups
 from sklearn_mcsg import (
     GroupEmbedding,
     ModelComparisonSimilarity,
@@ -26,6 +25,7 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.duplicates import linked_sets
 from sklearn_mcsg.similarity.baselines import MeanVector
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens

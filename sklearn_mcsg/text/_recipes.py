@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
