@@ -43,9 +43,11 @@ def make_text_similarity(
     vectors: Any = "glove-6b-50d",
     tokenizer: Callable[[str], Iterable[str]] | None = None,
     lowercase: bool = True,
+    pad_token: str | None = None,
     weighting: Any = "auto",
     frequencies: str | Mapping[str, float] | None = "zipf",
     a: float = 1e-3,
+    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: str | Likelihood = "diag",
     criterion: str | Criterion = "aic",
@@ -71,12 +73,16 @@ def make_text_similarity(
         Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
     lowercase : bool, default=True
         Whether to convert texts to lower case first.
+    pad_token : str, default=None
+        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
         Source of the frequencies of words that ``"sif"`` uses.
     a : float, default=1e-3
         Frequency at which ``"sif"`` halves a weight.
+    unit_norm : bool, default=True
+        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
@@ -114,8 +120,10 @@ def make_text_similarity(
         vectors,
         tokenizer=tokenizer,
         lowercase=lowercase,
+        pad_token=pad_token,
         frequencies=frequencies,
         a=a,
+        unit_norm=unit_norm,
         unknown=unknown,
         **_Recipe.for_vectors(vectors).or_given(weighting=weighting),
     )
@@ -137,9 +145,11 @@ def make_text_embedding(
     vectors: Any = "glove-6b-50d",
     tokenizer: Callable[[str], Iterable[str]] | None = None,
     lowercase: bool = True,
+    pad_token: str | None = None,
     weighting: Any = "auto",
     frequencies: str | Mapping[str, float] | None = "zipf",
     a: float = 1e-3,
+    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: Any = "diag",
     whiten: Any = "auto",
@@ -171,12 +181,16 @@ def make_text_embedding(
         Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
     lowercase : bool, default=True
         Whether to convert texts to lower case first.
+    pad_token : str, default=None
+        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
         Source of the frequencies of words that ``"sif"`` uses.
     a : float, default=1e-3
         Frequency at which ``"sif"`` halves a weight.
+    unit_norm : bool, default=True
+        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
@@ -218,8 +232,10 @@ def make_text_embedding(
         vectors,
         tokenizer=tokenizer,
         lowercase=lowercase,
+        pad_token=pad_token,
         frequencies=frequencies,
         a=a,
+        unit_norm=unit_norm,
         unknown=unknown,
         **recipe.or_given(weighting=weighting),
     )
