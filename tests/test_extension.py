@@ -165,14 +165,8 @@ np.testing.assert_allclose(model.transform(X) ** 2, model.pairwise(X, output="di
 assert model.calibrate().p_value(X, X).max() < 0.1
 index = GroupNeighbors(model, n_neighbors=2).fit(X)
 assert (index.kneighbors()[0] > 0).all()
-<<<<<<< HEAD
 assert ModelComparisonClustering("exponential", "aicc", prior_strength=0, n_clusters=2).fit(X).n_clusters_ == 2
 assert ModelComparisonClustering("exponential", "aicc", prior_strength=0).fit(X).evidence_.shape == (20,)
-=======
-clustering = ModelComparisonClustering("exponential", "aicc", prior_strength=0, n_clusters=2).fit(X)
-assert clustering.n_clusters_ == 2
-assert clustering.evidence_.shape == (20,)
->>>>>>> cluster
 try:
     main(["evaluate", "--help"])
 except SystemExit:

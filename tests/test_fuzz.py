@@ -16,7 +16,6 @@ from sklearn.exceptions import NotFittedError
 from test_files import FORMATS, gzipped, zipped
 from test_storage import as_bytes, content, forge
 
-from sklearn_mcsg import storage
 from sklearn_mcsg import (
     SIF,
     EmbeddingVectorizer,
@@ -26,6 +25,7 @@ from sklearn_mcsg import (
     TextSearch,
     load_word_vectors,
     make_text_embedding,
+    storage,
 )
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.text.tables import open_table

@@ -76,7 +76,8 @@ def corpus(n=12, seed=0):
 
 
 def clustered(texts, n_clusters=3, **params):
-    pipeline = make_text_embedding(**{"vectors": word_vectors(), "random_state": 0, **params})
+    of_steps = {name: params.pop(name) for name in list(params) if "__" in name}
+    pipeline = make_text_embedding(**{"vectors": word_vectors(), "random_state": 0, **params}).set_params(**of_steps)
     return cluster_texts(texts, n_clusters, pipeline=pipeline)
 
 
@@ -238,7 +239,7 @@ def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
     assert len(unpacked(data["tokens"], "<u2")) == sizes[sizes > 0].sum()
 
 
-@pytest.mark.parametrize("params", [{"likelihood": "spherical"}, {"method": "landmarks", "whiten": 0.0}])
+@pytest.mark.parametrize("params", [{"likelihood": "spherical"}, {"embedding__method": "landmarks", "whiten": 0.0}])
 def test_other_embeddings_have_no_pairs_of_words(params):
     assert Page(report(corpus(12), params=params)).data["vocabulary"] is None
 

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from sklearn_mcsg import storage
 from sklearn_mcsg import (
     Explanation,
     GroupEmbedding,
@@ -22,6 +21,7 @@ from sklearn_mcsg import (
     TextSearch,
     make_text_embedding,
     make_text_similarity,
+    storage,
     update_index,
 )
 from sklearn_mcsg.datasets import load_short_texts

@@ -10,7 +10,7 @@ from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
 from sklearn_mcsg.text import TextClusters, cluster_texts
 
-_TYPICAL = 3  # texts shown of each cluster, and of those far from any
+_TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
 
 
 def run(options: argparse.Namespace) -> None:

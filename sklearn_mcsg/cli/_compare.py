@@ -63,16 +63,19 @@ def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> 
 
 
 def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
-    """The pipeline, fitted to the reference texts, and random pairs of these if there are enough of them."""
+    """The pipeline, fitted to the reference texts, and its calibration if there are enough texts."""
     exact: Any = {"n_references": _N_REFERENCES, "n_jobs": 1}
     vectorizer, last = make_pipeline(options, **exact) if options.exact else make_embedding(options, n_jobs=1)
     if options.corpus is None:
         texts = load_short_texts().data
-        groups, name = vectorizer.fit_transform(texts), f"the {len(texts)} bundled short texts"
+        groups = vectorizer.fit_transform(texts)
+        name = f"the {len(texts)} bundled short texts"
     else:
         known = read_texts(options, options.corpus)
-        vectorizer, texts, name = known.vectorizer, known.corpus.texts, Path(known.corpus.name).name
+        vectorizer = known.vectorizer
+        texts = known.corpus.texts
         groups = vectorizer.transform(known.texts)
+        name = Path(known.corpus.name).name
         if len(groups) < 2:
             raise ValueError(f"{name} holds one text: distances need a corpus of two or more.")
     pipeline = Pipeline([("vectorizer", vectorizer), ("last", last.fit(groups))])

@@ -149,7 +149,8 @@ def _read_lines(table: _Table) -> Iterator[_Row]:
 
 
 def _read_csv(table: _Table) -> Iterator[_Row]:
-    path, delimiter = table.path, "\t" if table.kind == "tsv" else ","
+    path = table.path
+    delimiter = "\t" if table.kind == "tsv" else ","
     csv.field_size_limit(2**31 - 1)
     rows = csv.reader((line + "\n" for _, line in _lines(path)), delimiter=delimiter, strict=True)
     try:
@@ -163,7 +164,9 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
         chosen = _choose(table.column, header, _place(path, 1))
         if header.count(chosen) > 1:
             raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {reprlib.repr(chosen)}.")
-        names, place, before = _distinct(header), header.index(chosen), rows.line_num
+        names = _distinct(header)
+        place = header.index(chosen)
+        before = rows.line_num
         for row in rows:
             if row and len(row) != len(header):
                 raise ValueError(f"{_place(path, before + 1)}: {len(header)} fields are expected, got {len(row)}.")
@@ -231,7 +234,8 @@ def _read_parquet(table: _Table) -> Iterator[_Row]:
     try:
         chosen = _choose(table.column, parquet.read_schema(path).names, path)
         read = parquet.read_table(path, columns=None if table.keep_columns else [chosen])
-        values, fields = read.column(chosen).to_pylist(), read.to_pylist() if table.keep_columns else []
+        values = read.column(chosen).to_pylist()
+        fields = read.to_pylist() if table.keep_columns else []
     except (arrow_error, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not of the content
             raise

@@ -116,8 +116,8 @@ papers.txt --like relevant.txt -k 20"""
         "--words",
         choices=["z-score", "share", "none"],
         metavar="NAME",
-        help="how words count beside the embedding: z-score (default: as much as it), share (less, unless a text has "
-        "most words of the query), none",
+        help="how words count beside the embedding: z-score (default: as much as the embedding), share (less, unless a "
+        "text has most words of the query), none",
     )
     command.add_argument(
         "--exact", action="store_true", help="compare models pair by pair; no embedding, words or reasons"

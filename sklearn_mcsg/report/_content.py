@@ -80,7 +80,8 @@ def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
 
 def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray) -> list[int]:
     """Two similar texts with different words, one of them typical of a cluster; as positions among the shown texts."""
-    best, pair = -np.inf, [0, min(1, len(shown) - 1)]
+    best = -np.inf
+    pair = [0, min(1, len(shown) - 1)]
     typical = np.intersect1d([i for summary in summaries for i in summary.members[:_TYPICAL]], shown)
     words: Any = groups.labels
     among = points[shown]
@@ -92,7 +93,8 @@ def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Grou
             fewer = min(len(here), len(there))
             score = cosines[k] * (1 - len(here & there) / max(1, fewer)) * min(1, fewer / _MANY_WORDS)
             if score > best and shown[k] != i and fewer:
-                best, pair = score, [int(np.searchsorted(shown, i)), int(k)]
+                best = score
+                pair = [int(np.searchsorted(shown, i)), int(k)]
     return pair
 
 
@@ -121,12 +123,14 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 
     A node that is a cluster of the given partition has the words of its summary.
     """
-    n_leaves, n = tree.n_leaves, len(tree.leaf_of)
+    n_leaves = tree.n_leaves
+    n = len(tree.leaf_of)
     given = dict(zip(tree.nodes(tree.n_clusters).tolist(), (summary.words for summary in summaries), strict=True))
     number = {name: i for i, name in enumerate(terms.names)}
     member = sparse.csr_matrix((np.ones(n), (tree.leaf_of, np.arange(n))), (n_leaves, n))
-    sizes, below = np.bincount(tree.leaf_of, minlength=n_leaves).tolist(), member @ terms.present
-    counts = {leaf: below[leaf] for leaf in range(n_leaves)}
+    sizes = np.bincount(tree.leaf_of, minlength=n_leaves).tolist()
+    in_leaves = member @ terms.present
+    counts = {leaf: in_leaves[leaf] for leaf in range(n_leaves)}
     used: dict[int, int] = {}
     nodes = []
     with progress(verbose, 2 * n_leaves - 1, "naming clusters", " clusters") as advance:

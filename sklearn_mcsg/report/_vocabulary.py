@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.coordinates import Axes, Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian

@@ -28,7 +28,7 @@ class TextCalibration(HasPValues):
     """Distances of random pairs of a corpus, with which pairs of texts are compared.
 
     `calibrate_texts` makes it. A p-value is ``(1 + k) / (1 + n)``, if `k` of `n` random pairs of similar length are at
-    least as near. It says how rare such a pair is among pairs *of this corpus*: pairs of texts of another kind have
+    least as near. It says how rare a distance is among pairs *of this corpus*: pairs of texts of another kind have
     other distances by chance.
 
     Attributes
@@ -80,9 +80,10 @@ class TextCalibration(HasPValues):
         return self.null
 
     def threshold(self, level: float = 0.01) -> float:
-        """The distance below which lies a share `level` of all random pairs, whatever their length.
+        """The distance that separates the nearest random pairs, a share `level` of all, from the others.
 
-        It is for tools that take one number. `similar` is more accurate, because it compares pairs of similar length.
+        It is for tools that take one number. `similar` is more accurate, because it compares pairs of similar length,
+        and a threshold ignores length.
 
         Parameters
         ----------
@@ -146,8 +147,8 @@ def calibrate_texts(
         `make_text_embedding` and `make_text_similarity` build it.
     corpus : list of str, or Groups
         Texts of the kind that will be asked about, at least 50 different ones: p-values are only right for pairs of
-        such texts. `Groups` that the steps before the last one made of texts are accepted, too. Texts without words are
-        left out.
+        texts of this kind. `Groups` that the steps before the last one made of texts are accepted, too. Texts without
+        words are left out.
     name : str, default=None
         What to call the corpus in sentences, such as "headlines.txt"; ``None`` means "the 360 texts of the corpus".
     cv : int, default=None

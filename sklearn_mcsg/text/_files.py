@@ -121,7 +121,8 @@ def _chunks(file: Any, name: str, bar: Any) -> Iterator[bytes]:
 
 
 def _decompressed(file: Any, name: str) -> Iterator[bytes]:
-    stream, magic = file, file.peek(4)[:4]
+    stream = file
+    magic = file.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
         stream = gzip.GzipFile(fileobj=file)
     elif magic == b"PK\x03\x04" and zipfile.is_zipfile(file):
@@ -180,7 +181,8 @@ def _split(line: bytes, dim: int) -> tuple[bytes, bytes]:
     """Word and numbers of a line: the word may contain spaces, and is empty if the fields are too few."""
     line = line.rstrip(b" \t\r")
     if line.count(b" ") == dim and b"\t" not in line:
-        return line[: (cut := line.index(b" "))], line[cut + 1 :]
+        word, _, numbers = line.partition(b" ")
+        return word, numbers
     starts = [field.start() for field in _FIELD.finditer(line)]
     cut = starts[-dim] if len(starts) >= dim else 0
     return line[:cut].strip(b" \t"), line[cut:]
@@ -197,7 +199,8 @@ def _parse(texts: list[bytes], dim: int, binary: bool) -> np.ndarray:
     plain = np.array([text.count(b".") == dim and not text.translate(None, b"0123456789.- ") for text in texts], bool)
     joined = b" ".join([*itertools.compress(texts, plain), b""])
     text = np.frombuffer(joined, dtype=np.uint8)
-    points, stops = np.flatnonzero(text == ord(".")), np.flatnonzero(text == ord(" "))
+    points = np.flatnonzero(text == ord("."))
+    stops = np.flatnonzero(text == ord(" "))
     exact = False
     if len(points) == len(stops) > 0:
         before, after = points - np.append(0, stops[:-1] + 1), stops - points
@@ -222,12 +225,15 @@ class _Reader:
         self.words: dict[str, None] = {}
         self.values = bytearray()  # grows in place: no vector is held twice
         self.problems: Counter[str] = Counter()
-        self.n_read, self.first, self.ending = 0, 0, ""
+        self.n_read = 0
+        self.first = 0  # line or record of the first problem
+        self.ending = ""  # how the file ends, if it is truncated
 
     def read(self, chunks: Iterator[bytes]) -> None:
         """Read until the end, the limit or the last wanted word."""
         head = self._head(chunks)
-        if b"\r" in (first := head.partition(b"\n")[0].rstrip(b"\r")) and b"\0" not in first:
+        first = head.partition(b"\n")[0].rstrip(b"\r")
+        if b"\r" in first and b"\0" not in first:
             raise ValueError(
                 f"{self.name}, line 1 holds carriage returns: lines must end with a line feed. Convert the file, for "
                 f"example with tr '\\r' '\\n'."
@@ -267,7 +273,8 @@ class _Reader:
         rest = b""
         for chunk in chunks:
             rest += chunk
-            if filled := rest[: rest.rfind(b"\n") + 1].rstrip(b" \t\r\n"):
+            filled = rest[: rest.rfind(b"\n") + 1].rstrip(b" \t\r\n")
+            if filled:
                 yield [_split(line, self.dim) for line in filled.split(b"\n")]
                 rest = rest[rest.index(b"\n", len(filled)) + 1 :]
             if len(rest) > _LONGEST:
@@ -283,8 +290,14 @@ class _Reader:
         """Blocks of words with the bytes of their vectors, without a truncated last record."""
         rest = b""
         for chunk in chunks:
-            rest, block, start = rest + chunk, [], 0
-            while (space := rest.find(b" ", start)) >= 0 and (stop := space + 1 + 4 * self.dim) <= len(rest):
+            rest += chunk
+            block = []
+            start = 0
+            while True:
+                space = rest.find(b" ", start)
+                stop = space + 1 + 4 * self.dim
+                if space < 0 or stop > len(rest):
+                    break
                 block.append((rest[start:space].lstrip(b"\n"), rest[space + 1 : stop]))
                 start = stop
             rest = rest[start:]
@@ -292,7 +305,8 @@ class _Reader:
                 number = self.n_read + len(block) + 1
                 raise ValueError(f"{self.name}, record {number}: the word is longer than {_LONGEST} bytes.")
             yield block
-        if (rest := rest.strip(b"\n")) and self.n_read >= self.count:
+        rest = rest.strip(b"\n")
+        if rest and self.n_read >= self.count:
             yield [(rest[:20], bytes(4 * self.dim))]
 
     def trouble(self) -> str:
@@ -304,23 +318,31 @@ class _Reader:
     def _add(self, block: list[tuple[bytes, bytes]]) -> bool:
         """Add a block of entries; return whether reading can stop."""
         block = block if self.limit is None else block[: self.limit - self.n_read]
-        numbered, wanted = enumerate(block, self.n_read + 1), self.wanted
-        rows = [(n, *entry) for n, entry in numbered if wanted is None or entry[0] in wanted or not entry[0]]
-        vectors = _parse([numbers for *_, numbers in rows], self.dim, self.binary)
-        finite, kept, found = np.isfinite(vectors).all(axis=1), [], False
+        wanted = self.wanted
+        rows = [
+            (n, word, numbers)
+            for n, (word, numbers) in enumerate(block, self.n_read + 1)
+            if wanted is None or word in wanted or not word
+        ]
+        vectors = _parse([numbers for _, _, numbers in rows], self.dim, self.binary)
+        finite = np.isfinite(vectors).all(axis=1)
         self.n_read += len(block)
-        for i, row in enumerate(rows):
-            if self._keep(*row, finite[i]):
+        kept = []
+        has_all = False
+        for i, (n, word, numbers) in enumerate(rows):
+            if self._keep(n, word, numbers, finite[i]):
                 kept.append(i)
-                if found := wanted is not None and len(self.words) == len(wanted):
-                    self.n_read = row[0]
-                    break
+                has_all = wanted is not None and len(self.words) == len(wanted)
+            if has_all:
+                self.n_read = n
+                break
         self.values += vectors[kept].data
-        return found or self.n_read == self.limit
+        return has_all or self.n_read == self.limit
 
     def _keep(self, n: int, word: bytes, numbers: bytes, finite: bool) -> bool:
         """Keep a word unless its entry is bad; return whether it was kept."""
-        text, fields = word.decode(errors="replace"), [] if finite or self.binary else _FIELD.findall(numbers)
+        text = word.decode(errors="replace")
+        fields = [] if finite or self.binary else _FIELD.findall(numbers)
         if 0 < self.count < n:
             kind, what = "beyond the header's count", f"the header announces {self.count} vectors"
         elif not word or 0 < len(fields) < self.dim:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.embedding.embedding import GroupEmbedding
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
@@ -52,9 +52,7 @@ def make_text_similarity(
     likelihood: str | Likelihood = "diag",
     criterion: str | Criterion = "aic",
     output: str = "centered",
-    reg_covar: float = 1e-6,
     prior_strength: float = 0.5,
-    penalty_scale: float = 1.0,
     n_references: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -64,8 +62,8 @@ def make_text_similarity(
 
     Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity`. If
     `vectors` come with a tokenizer of their own, such as those of model2vec, tokens are weighted by ``"norm"`` alone,
-    because their vectors were trained to be averaged; other vectors by ``("sif", "norm")``. For further parameters, use
-    ``set_params`` of the pipeline.
+    because their vectors were trained to be averaged; other vectors by ``("sif", "norm")``. ``set_params`` of the
+    pipeline reaches all other parameters of its steps.
 
     Parameters
     ----------
@@ -76,7 +74,7 @@ def make_text_similarity(
     lowercase : bool, default=True
         Whether to convert texts to lower case first.
     pad_token : str, default=None
-        A word added to every text.
+        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
@@ -93,12 +91,8 @@ def make_text_similarity(
         Information criterion.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="centered"
         What the pipeline returns, as in `ModelComparisonSimilarity`; all but the first and the last are distances.
-    reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector.
     prior_strength : float, default=0.5
         Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
-    penalty_scale : float, default=1.0
-        Factor on the penalty of the criterion.
     n_references : int, default=512
         Largest number of reference texts for ``"centered"``.
     random_state : int, RandomState instance or None, default=None
@@ -137,9 +131,7 @@ def make_text_similarity(
         likelihood,
         criterion,
         output=output,
-        reg_covar=reg_covar,
         prior_strength=prior_strength,
-        penalty_scale=penalty_scale,
         n_references=n_references,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -163,10 +155,7 @@ def make_text_embedding(
     whiten: Any = "auto",
     spread: Any = "auto",
     n_components: int | None = None,
-    normalize: bool = True,
     prior_strength: float = 0.5,
-    reg_covar: float = 1e-6,
-    method: str = "auto",
     n_references: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -182,6 +171,8 @@ def make_text_embedding(
       model2vec, its `StaticModel`, ``"wordllama"``, a pair of a tokenizer and a table): ``weighting="norm"``,
       ``whiten=0.125``, ``spread=0.5``.
 
+    ``set_params`` of the pipeline reaches all other parameters of its steps.
+
     Parameters
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
@@ -191,7 +182,7 @@ def make_text_embedding(
     lowercase : bool, default=True
         Whether to convert texts to lower case first.
     pad_token : str, default=None
-        A word added to every text.
+        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
@@ -210,14 +201,8 @@ def make_text_embedding(
         Factor on the coordinates of scale. ``"auto"`` follows from `vectors`, see above.
     n_components : int, default=None
         Number of leading components to keep; ``None`` keeps all.
-    normalize : bool, default=True
-        Whether to scale embeddings to unit length.
     prior_strength : float, default=0.5
         Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
-    reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector.
-    method : {"auto", "coordinates", "landmarks"}, default="auto"
-        As in `GroupEmbedding`.
     n_references : int, default=512
         Largest number of reference texts for landmarks.
     random_state : int, RandomState instance or None, default=None
@@ -257,10 +242,8 @@ def make_text_embedding(
     embedding = GroupEmbedding(
         likelihood,
         n_components=n_components,
-        normalize=normalize,
+        normalize=True,
         prior_strength=prior_strength,
-        reg_covar=reg_covar,
-        method=method,
         n_references=n_references,
         random_state=random_state,
         n_jobs=n_jobs,

@@ -141,9 +141,9 @@ class TextSearch(BaseEstimator):
     index_ : GroupNeighbors
         The index of the texts that have words.
     words_ : WordIndex or None
-        The words of these texts.
+        The words of the texts that have words.
     known_ : ndarray of int
-        Indices of these texts. A text without words, such as "...", is never found.
+        Indices of the texts that have words. A text without words, such as "...", is never found.
     n_texts_ : int
         Number of texts.
 
@@ -234,8 +234,11 @@ class TextSearch(BaseEstimator):
         words = None
         if self.words is not None:
             words = WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
-        self.vectorizer_, self.index_, self.words_ = vectorizer, index, words
-        self.known_, self.n_texts_ = known, len(texts)
+        self.vectorizer_ = vectorizer
+        self.index_ = index
+        self.words_ = words
+        self.known_ = known
+        self.n_texts_ = len(texts)
         return self
 
     def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
@@ -266,7 +269,8 @@ class TextSearch(BaseEstimator):
             words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         if len(known):
             self.index_.partial_fit(groups[known])
-        self.words_, self.known_ = words, np.concatenate([self.known_, self.n_texts_ + known])
+        self.words_ = words
+        self.known_ = np.concatenate([self.known_, self.n_texts_ + known])
         self.n_texts_ += len(texts)
         return self
 
@@ -415,7 +419,8 @@ class TextSearch(BaseEstimator):
 
 def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
     """Rows shifted and scaled to mean 0 and standard deviation 1 over their counted entries; equal entries become 0."""
-    mean, deviation = (f(rows, axis=1, keepdims=True, where=counted, dtype=np.float64) for f in (np.mean, np.std))
+    mean = rows.mean(axis=1, keepdims=True, where=counted, dtype=np.float64)
+    deviation = rows.std(axis=1, keepdims=True, where=counted, dtype=np.float64)
     equal = deviation <= _ROUNDING * np.finfo(rows.dtype).eps * np.abs(rows).max(axis=1, keepdims=True)
     return (rows - mean.astype(rows.dtype)) / np.where(equal, np.inf, deviation).astype(rows.dtype)
 

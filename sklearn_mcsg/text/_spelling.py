@@ -51,7 +51,8 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
            [0.9, 1. , 0. ],
            [0.1, 0. , 1. ]])
     """
-    n_features, state = like.shape[1], np.random.RandomState()
+    n_features = like.shape[1]
+    state = np.random.RandomState()
 
     def drawn(gram: str) -> np.ndarray:
         state.seed(crc32(gram.encode()))  # thirty times as fast as a new RandomState

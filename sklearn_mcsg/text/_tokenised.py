@@ -103,8 +103,8 @@ class TokenisedTexts(Sequence[str]):
 
     Notes
     -----
-    `EmbeddingVectorizer` gives no warning about those of these texts that have no words: whoever made them decides
-    what becomes of them.
+    Given `TokenisedTexts`, an `EmbeddingVectorizer` does not warn about texts without words: its caller decides what
+    becomes of them.
 
     Examples
     --------

@@ -284,7 +284,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         found = self._look_up(X, table)
         if self.frequencies is None:
             counted, counts = np.unique(found.rows, return_counts=True)
-            words, shares = found.names(table, counted), counts / max(1, counts.sum())
+            words = found.names(table, counted)
+            shares = counts / max(1, counts.sum())
             self.frequencies_ = dict(zip(words.tolist(), shares.tolist(), strict=True))
         elif hasattr(self, "frequencies_"):
             del self.frequencies_
