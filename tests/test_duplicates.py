@@ -17,7 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_mcsg import (
+    Comparison,
     GroupEmbedding,
+    GroupSimilarity,
     ModelComparisonSimilarity,
     find_duplicate_texts,
     find_duplicates,
@@ -27,7 +29,6 @@ from sklearn_mcsg import (
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.duplicates import linked_sets
-from sklearn_mcsg.similarity.baselines import MeanVector
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.wording import FOLDED, LIGHT_ENGLISH, Wordings, _is_one_edit, fold
@@ -66,7 +67,7 @@ def test_complete_linkage(seed):
 
 def test_no_chain_joins_strangers():
     X = np.arange(30.0)[:, None]
-    similarity = MeanVectorDistance()
+    similarity = GroupSimilarity(Difference())
     distances = np.abs(X - X.T)
     sets = find_duplicates(X, threshold=1.5, similarity=similarity)
     assert sets
@@ -75,16 +76,13 @@ def test_no_chain_joins_strangers():
     assert len(np.unique(np.concatenate(sets))) == sum(map(len, sets)), "sets are disjoint"
 
 
-class MeanVectorDistance(MeanVector):
-    """Euclidean distance of means."""
+class Difference(Comparison):
+    """Distance of means of one feature."""
 
-    def __init__(self, output="distance"):
-        super().__init__(output)
-
-    def summarize(self, learnt, groups):
+    def summarize(self, groups):
         return groups.sum(groups.rows()) / groups.sizes[:, None]
 
-    def compare(self, learnt, left, right, output, dtype, out=None):
+    def compare(self, left, right, output):
         return np.abs(left - right.T)
 
 

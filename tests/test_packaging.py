@@ -25,7 +25,7 @@ def test_oldest_versions_are_the_bounds_of_the_project():
 def test_what_the_package_holds():
     package = files("sklearn_mcsg")
     assert (package / "py.typed").is_file()
-    assert (package / "data" / "short_texts.csv").is_file()
+    assert (package / "datasets" / "short_texts.csv").is_file()
     scripts = [f"{name}.js" for name in ("data", "tree", "map", "clusters", "pair", "page")]
     for name in ("page.html", "page.css", *scripts):
         assert (package / "report" / "templates" / name).is_file()

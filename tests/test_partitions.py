@@ -26,7 +26,7 @@ from sklearn_mcsg import (
     make_text_embedding,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.search import nearest
+from sklearn_mcsg.search import nearest, search_of
 
 N_FEATURES, N_VECTORS = 20, 25
 
@@ -148,7 +148,7 @@ def test_an_index_of_one_process_is_sent_once(similarity, own, client, monkeypat
         found = index.kneighbors(queries)
     assert_array_equal(found[1], expected[1])
     assert_allclose(found[0], expected[0], rtol=1e-6)
-    size = len(pickle.dumps(index.similarity_))
+    size = len(pickle.dumps(search_of(index).comparer))
     answers = expected[0].nbytes + expected[1].nbytes
     assert len(sent) == 2
     assert sum(sent) + moved(client) - before <= 3 * size + 2 * answers

@@ -203,7 +203,7 @@ def test_indexed_texts_do_not_find_themselves(words):
 def test_blocks_change_nothing(search, X, words, monkeypatch):
     search = clone(search).set_params(words=words).fit(TEXTS)
     whole = search.search(X)
-    monkeypatch.setattr(nearest, "_CHUNK_BYTES", 3 * 8 * len(TEXTS))
+    monkeypatch.setattr(nearest, "ROWS", 3 * 8 * len(TEXTS))
     for a, b in zip(whole, search.search(X), strict=True):
         assert_allclose(a, b, atol=1e-5)
 
@@ -377,7 +377,7 @@ def test_bm25s_is_asked_for_before_any_work(monkeypatch):
 @pytest.mark.filterwarnings("ignore:1 of 2 texts have no words")
 def test_neighbours_of_an_empty_query_are_not_passed_off_as_near():
     index = GroupNeighbors(make_text_similarity(random_state=0)).fit(TEXTS)
-    with pytest.warns(UserWarning, match="Query 1 is empty: what is nearest to it means nothing"):
+    with pytest.warns(UserWarning, match="Query 1 is empty: its nearest groups say nothing about it"):
         index.kneighbors(["cat", NO_WORDS])
     index = GroupNeighbors(make_text_embedding()).fit(TEXTS)
     with pytest.raises(ValueError, match="Group 1 has no vectors"):

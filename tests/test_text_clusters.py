@@ -27,7 +27,7 @@ def test_clusters_are_those_of_the_groups(clusters, short_texts):
     texts, topics = short_texts
     expected = GroupClustering(embedding=make_text_embedding(), random_state=0).fit(texts)
     assert_array_equal(clusters.labels, expected.labels_)
-    assert_allclose(clusters.distances, expected.distances_)
+    assert_allclose(clusters.distances, expected.center_distances_)
     assert clusters.alternatives == expected.alternatives_
     assert adjusted_rand_score(topics, clusters.labels) > 0.6
     assert_allclose(np.linalg.norm(clusters.points, axis=1), 1, rtol=1e-5)

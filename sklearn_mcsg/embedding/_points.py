@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +32,10 @@ class PointComparison(Comparison[np.ndarray, np.ndarray]):
     def unlearnt(self) -> Self:
         """The same comparison: it learns nothing from its groups."""
         return self
+
+    def without_corpus(self) -> Self:
+        """The comparison for points that are known already."""
+        return replace(self, embedding=None)
 
     def compare(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
         """Cosines of all pairs."""

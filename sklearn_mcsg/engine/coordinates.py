@@ -16,8 +16,10 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import COORDINATES, count_within
 from sklearn_mcsg.criteria import AIC
+from sklearn_mcsg.engine.capabilities import check_arrays
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
 
@@ -90,7 +92,7 @@ class Coordinates:
         return parts + np.outer(group.row_weights / group.totals, rest)
 
 
-def corpus_of(groups: Groups, likelihood: Likelihood, reg_covar: float) -> Statistics:
+def corpus_of(groups: Groups | ArrayGroups, likelihood: Likelihood, reg_covar: float) -> Statistics:
     """One group with the mean and variance of all vectors of some groups, in bounded memory; none if all are empty."""
     most = likelihood.max_coordinate_features
     if most is not None and groups.n_features > most:
@@ -99,6 +101,8 @@ def corpus_of(groups: Groups, likelihood: Likelihood, reg_covar: float) -> Stati
             f"grows with the square. Reduce the features first, or choose method='landmarks'."
         )
     model = _model_of(likelihood, reg_covar)
+    if isinstance(groups, ArrayGroups):
+        check_arrays(model)
     found = []
     for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
         statistics = model.statistics(groups[batch], batch.start)

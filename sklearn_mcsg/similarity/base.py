@@ -48,6 +48,7 @@ class _Sides(NamedTuple):
     target: Target
 
 
+@register
 class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Similarity of groups by a comparison of your own.
 
@@ -416,6 +417,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def __mcsg_adopt__(self, comparer: Comparer) -> None:
         """Keep the groups and what was learnt from them in a comparer that came from this estimator."""
+        self._check_unchanged()
         self._keep(comparer)
 
     def __mcsg_groups__(self, X: GroupsLike) -> Groups:

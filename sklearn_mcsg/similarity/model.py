@@ -304,7 +304,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         self._fitted_key = self._model_key()
 
     def _check_unchanged(self) -> None:
-        if self._model_key() != self._fitted_key:
+        if self._model_key() != getattr(self, "_fitted_key", self._model_key()):
             raise ValueError(
                 "likelihood, criterion, reg_covar or balanced has changed since fit: call fit with all groups."
             )
