@@ -81,8 +81,8 @@ class Explanation(ABC):
         n : int, default=5
             Largest number of parts.
         decimals : int, default=None
-            Round contributions to this number of decimals before ranking them, as in `strongest`. Equal contributions
-            are in reverse order of the vectors.
+            Round contributions to this number of decimals before ranking them. Equal contributions are in reverse order
+            of the vectors.
 
         Returns
         -------

@@ -116,7 +116,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Parameters
         ----------
         X : groups
-            The corpus, in any form that `validate_groups` takes.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 
@@ -207,7 +207,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Parameters
         ----------
         X : groups
-            The corpus.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 
@@ -357,7 +357,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None
-            Determines the pairs; ``None`` means the estimator's own `random_state`.
+            Determines what is random: the pairs; ``None`` means the estimator's own `random_state`.
 
         Returns
         -------
