@@ -99,7 +99,9 @@ def defaults_of(name):
     """The default of a parameter in each place that has one."""
     places = (place for places in MEANINGS[name].values() for place in places)
     parameters = {place: inspect.signature(CALLABLES[place]).parameters.get(name) for place in places}
-    return {place: one.default for place, one in parameters.items() if one and one.default is not inspect.Parameter.empty}
+    return {
+        place: one.default for place, one in parameters.items() if one and one.default is not inspect.Parameter.empty
+    }
 
 
 def is_shared(name):

@@ -48,6 +48,7 @@ class _Sides(NamedTuple):
     target: Target
 
 
+@register
 class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Similarity of groups by a comparison of your own.
 
