@@ -1,4 +1,4 @@
-"""One word per thing: a parameter means the same wherever it occurs, and where its default differs the page says why."""
+"""One word per thing: a parameter means the same everywhere, and where its default differs the page says why."""
 
 import inspect
 import re

@@ -399,7 +399,6 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._keep(state["space"], state["moments"])
         if state["null"] is not None:
             self._null = checked_null(state["null"])
-        self._set_fitted(state["space"], state["moments"])
 
     # Plumbing -----------------------------------------------------------------------------------------------------
 

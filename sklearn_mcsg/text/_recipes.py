@@ -157,7 +157,6 @@ def make_text_embedding(
     spread: Any = "auto",
     n_components: int | None = None,
     prior_strength: float = 0.5,
-    n_landmarks: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -206,8 +205,6 @@ def make_text_embedding(
     prior_strength : float, default=0.5
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every text.
-    n_landmarks : int, default=512
-        Largest number of landmarks: texts of the corpus, for models without coordinates.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the landmarks. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -247,7 +244,6 @@ def make_text_embedding(
         n_components=n_components,
         normalize=True,
         prior_strength=prior_strength,
-        n_landmarks=n_landmarks,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
