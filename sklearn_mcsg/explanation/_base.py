@@ -46,7 +46,8 @@ class Explanation(ABC):
     labels: tuple[list[str], list[str]]
     weights: tuple[np.ndarray, np.ndarray]
 
-    _quantity, _decimals = "Similarity", 2  # what is explained, and the decimals of values in text
+    _quantity = "Similarity"  # what is explained
+    _decimals = 2  # of values in text
 
     @property
     @abstractmethod
