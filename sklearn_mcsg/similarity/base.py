@@ -94,9 +94,9 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
     ...         return cosines if output == "similarity" else 1 - cosines
     >>> X = [[[5.0, 1.0], [5.0, 2.0]], [[5.0, -1.0]], [[6.0, 1.0]]]
     >>> GroupSimilarity(CentredMeans()).fit(X).transform(X).round(1)
-    array([[0. , 1.7, 0.9],
-           [1.7, 0. , 1.6],
-           [0.9, 1.6, 0. ]])
+    array([[0. , 1.9, 0.7],
+           [1.9, 0. , 1.8],
+           [0.7, 1.8, 0. ]])
     """
 
     _parameter_constraints: ClassVar[dict] = {"comparison": [Comparison], "output": [str]}
