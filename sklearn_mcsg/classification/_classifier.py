@@ -56,30 +56,30 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
-        The model of a class and of a group, as in `ModelComparisonSimilarity`. For the frames of sounds and sensors,
-        ``"full"`` is better.
+        The model of a group: see `ModelComparisonSimilarity`. Classes have the same model. For the frames of sounds and
+        sensors, ``"full"`` is better.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        The information criterion, as in `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the
-        classes.
+        The information criterion: see `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the classes.
     reject : bool, default=False
         Whether `predict` returns `reject_label` for groups that are farther from every class than its threshold.
     level : float, default=0.05
-        Accepted share of groups of a known class that are rejected. It determines the thresholds.
+        Accepted rate of false positives: groups of a known class that are rejected. It determines the thresholds.
     reject_label : object, default=None
         Label of rejected groups; ``None`` means ``"none"`` if the classes are strings and -1 otherwise.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=1.0
-        Number of pseudo-vectors, with the mean and variance of all classes together, that are added to every group and
-        class. They keep models of few vectors from overfitting. With a positive value, groups may be empty.
+        Number of pseudo-vectors in each model. They have the mean and variance of all classes together and are added to
+        every group and class. They keep models of few vectors from overfitting. With a positive value, groups may be
+        empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
     n_calibration : int, default=512
         Thresholds and probabilities are learnt from the first groups of each class, at most this many.
     n_jobs : int, default=None
-        Number of threads, or of workers of the active joblib backend.
+        Number of parallel jobs, as in joblib. They are threads, or workers of the active joblib backend.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         Parameters
         ----------
         X : groups
-            The groups, in any form that `ModelComparisonSimilarity` takes.
+            The groups, in any form that `validate_groups` takes.
         y : array-like of shape (n_groups,)
             The label of each group.
 
@@ -190,7 +190,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         Parameters
         ----------
         X : groups
-            New groups.
+            Further groups.
         y : array-like of shape (n_groups,)
             The label of each group.
         classes : array-like of shape (n_classes,), default=None
@@ -229,7 +229,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         X : groups
             Groups that were fitted.
         y : array-like of shape (n_groups,)
-            The labels they were fitted with.
+            The label of each group: the one it was fitted with.
 
         Returns
         -------
@@ -381,7 +381,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         Parameters
         ----------
         path : str or path-like
-            Folder to create; a saved classifier that is there is replaced.
+            The folder of the saved classifier; one that is there is replaced.
         """
         check_is_fitted(self, "_pooled")
         save(path, self)
@@ -393,9 +393,9 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         Parameters
         ----------
         path : str or path-like
-            The folder.
+            The folder of the saved classifier.
         mmap_mode : {"r", "c"}, default=None
-            Leave the arrays on disk, as in `numpy.load`. Checksums are then not verified.
+            Leave the arrays on disk and read them as needed, as in `numpy.load`. Checksums are then not verified.
 
         Returns
         -------

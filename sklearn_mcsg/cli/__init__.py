@@ -1,8 +1,8 @@
 """Command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
 
-In come arguments, and texts from files or standard input. Results go to standard output, everything else to standard
-error. The exit code is 0 on success, 1 after an error in the data or files, 2 after an error in the command itself, and
-as usual 130 after an interrupt and 141 if the reader of the output closes the pipe.
+In come arguments, and texts from files or standard input. Out go results to standard output, and everything else to
+standard error. The exit code is 0 on success, 1 after an error in the data or files, 2 after an error in the command
+itself, and as usual 130 after an interrupt and 141 if the reader of the output closes the pipe.
 """
 
 from __future__ import annotations

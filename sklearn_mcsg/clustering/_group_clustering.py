@@ -42,15 +42,17 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         A `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding` builds for texts. ``None``
         means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
-        Number of neighbours of each group in the graph.
+        Number of neighbours: those of each group in the graph.
     resolution : float, default=1.0
         Larger values find more and smaller communities.
     sample_size : int, default=5000
         Largest number of groups that average linkage uses.
     random_state : int, RandomState instance or None, default=None
-        Determines the order in which communities grow, and the sample. Pass an int for reproducible results.
+        Determines what is random: the order in which communities grow, and the sample. Pass an int for reproducible
+        results.
     n_jobs : int, default=None
-        Number of jobs that find the neighbours of groups and, above 20,000 groups, their communities.
+        Number of parallel jobs, as in joblib. They find the neighbours of groups and, above 20,000 groups, their
+        communities.
     verbose : int, default=0
         Whether to show progress bars.
 

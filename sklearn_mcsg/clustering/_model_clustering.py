@@ -42,9 +42,9 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
-        The model of a cluster, as in `ModelComparisonSimilarity`.
+        The model of a group: see `ModelComparisonSimilarity`. Clusters have the same model.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        The information criterion, as in `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better
+        The information criterion: see `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better
         numbers of clusters than ``"aic"``, which finds too many.
     n_clusters : int, default=None
         Number of clusters; ``None`` merges while the similarity is positive, that is while one model is better than
@@ -54,15 +54,14 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=4.0
-        Number of pseudo-vectors, with the mean and variance of all groups together, in the model of every cluster. They
-        keep models of few vectors from overfitting, which AIC and BIC do not detect. With a positive value, groups may
-        be empty.
+        Number of pseudo-vectors in each model. They have the mean and variance of all groups together. They keep models
+        of few vectors from overfitting, which AIC and BIC do not detect. With a positive value, groups may be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty. Larger values give fewer clusters.
     n_jobs : int, default=None
-        Number of threads, or of workers of the active joblib backend.
+        Number of parallel jobs, as in joblib. They are threads, or workers of the active joblib backend.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -154,7 +153,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         Parameters
         ----------
         X : groups
-            The groups, in any form that `ModelComparisonSimilarity` takes.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 

@@ -1,6 +1,6 @@
 """Datasets: a small collection of short texts with topics, for examples and tests.
 
-Nothing comes in; out go texts and their topics, as a Bunch, a pair or a data frame.
+In comes nothing; out go texts and their topics, as a Bunch, a pair or a data frame.
 """
 
 from __future__ import annotations

@@ -79,20 +79,20 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
     normalize : bool, default=False
         Whether to scale embeddings to unit length. A group at the mean of the corpus stays the zero vector.
     prior_strength : float, default=0.0
-        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
-        positive value, groups may be empty.
+        Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
+        every group. With a positive value, groups may be empty.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector.
     method : {"auto", "coordinates", "landmarks"}, default="auto"
         ``"auto"`` uses coordinates where the likelihood has them, and landmarks otherwise.
     n_landmarks : int, default=512
-        Largest number of landmarks, which are groups of the corpus.
+        Largest number of landmarks: groups of the corpus.
     random_state : int, RandomState instance or None, default=None
-        Determines the landmarks. Pass an int for reproducible results.
+        Determines what is random: the landmarks. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of jobs that embed groups in parallel, as in joblib.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : groups
-            The corpus, in any form that `validate_groups` takes.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 
@@ -255,7 +255,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Y : groups, default=None
             Groups along the columns; ``None`` means `X`.
         output : {"distance", "similarity"}, default=None
-            One minus the cosine (default), or the cosine.
+            What to return for each pair: one minus the cosine (default), or the cosine.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X, Y : groups
             Collections of the same length.
         output : {"distance", "similarity"}, default=None
-            One minus the cosine (default), or the cosine.
+            What to return for each pair: one minus the cosine (default), or the cosine.
 
         Returns
         -------
@@ -292,8 +292,8 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         a, b : array-like of shape (n_vectors, n_features), or Groups of one group
             The two groups.
         labels : pair of sequences, default=None
-            Names of the vectors of `a` and of `b`; ``None`` means the labels of the groups or, if they have none,
-            positions.
+            Names of the vectors: of those of `a` and of those of `b`. ``None`` means the labels of the groups or, if
+            they have none, positions.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None
-            Determines the pairs; ``None`` means the estimator's own `random_state`.
+            Determines what is random: the pairs; ``None`` means the estimator's own `random_state`.
 
         Returns
         -------

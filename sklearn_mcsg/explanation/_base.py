@@ -46,7 +46,8 @@ class Explanation(ABC):
     labels: tuple[list[str], list[str]]
     weights: tuple[np.ndarray, np.ndarray]
 
-    _quantity, _decimals = "Similarity", 2  # what is explained, and the decimals of values in text
+    _quantity = "Similarity"  # what is explained
+    _decimals = 2  # of values in text
 
     @property
     @abstractmethod
@@ -81,8 +82,8 @@ class Explanation(ABC):
         n : int, default=5
             Largest number of parts.
         decimals : int, default=None
-            Round contributions to this number of decimals before ranking them, as in `strongest`. Equal contributions
-            are in reverse order of the vectors.
+            Round contributions to this number of decimals before ranking them. Equal contributions are in reverse order
+            of the vectors.
 
         Returns
         -------

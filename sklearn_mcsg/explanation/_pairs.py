@@ -53,7 +53,8 @@ class PairExplanation(Explanation):
     weights: tuple[np.ndarray, np.ndarray]
     vectors: tuple[np.ndarray, np.ndarray] = field(init=False)
 
-    _quantity, _decimals = "Cosine", 3
+    _quantity = "Cosine"
+    _decimals = 3
 
     @classmethod
     def of(

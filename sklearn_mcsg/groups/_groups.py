@@ -40,10 +40,11 @@ class Groups:
     indices : array-like of int of shape (n_rows,), default=None
         Rows of the table `vectors`, group after group.
     weights : array-like of shape (n_rows,), default=None
-        A non-negative weight for each row; ``None`` means 1. An integer weight has the same effect as
-        repeating the vector; weight 0 has the same effect as leaving it out.
+        Weights of the vectors: one for each row, not negative; ``None`` means 1. An integer weight has the same effect
+        as repeating the vector; weight 0 has the same effect as leaving it out.
     labels : array-like of shape (n_rows,), default=None
-        A name for each row, such as the word that a vector stands for. Explanations and summaries show it.
+        Names of the vectors: one for each row, such as the word that a vector stands for. Explanations and summaries
+        show them.
 
     Notes
     -----
@@ -142,9 +143,9 @@ class Groups:
         arrays : sequence of array-like of shape (n_i, n_features)
             The groups. A group without vectors is an array of shape (0, n_features), or ``[]``.
         weights : sequence of array-like of shape (n_i,), default=None
-            Weights of the vectors, one array per group.
+            Weights of the vectors: one array per group.
         labels : sequence of array-like of shape (n_i,), default=None
-            Names of the vectors, one list per group.
+            Names of the vectors: one list per group.
 
         Returns
         -------
@@ -198,7 +199,7 @@ class Groups:
         labels : array-like of shape (n_vectors,)
             The group that each row belongs to.
         weights : array-like of shape (n_vectors,), default=None
-            Weights of the rows.
+            Weights of the vectors: one for each row.
         consecutive : bool, default=False
             Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
 

@@ -52,7 +52,7 @@ def cluster_report(
     Parameters
     ----------
     texts : sequence of str, default=None
-        The texts, which `cluster_texts` clusters with its defaults; not needed if `clusters` are given.
+        The texts: `cluster_texts` clusters them with its defaults. Not needed if `clusters` are given.
     clusters : TextClusters, default=None
         Result of `cluster_texts`.
     columns : mapping of str to sequence, default=None
@@ -65,8 +65,8 @@ def cluster_report(
     settings : mapping, default=None
         Further settings to list at the foot of the page, in addition to all parameters and versions.
     random_state : int, RandomState instance or None, default=0
-        Determines the clusters of `texts`, the map, the random pairs for p-values and, above 20,000 texts, the sample.
-        With an int, the same input gives the same page.
+        Determines what is random: the clusters of `texts`, the map, the random pairs for p-values and, above 20,000
+        texts, the sample. With an int, the same input gives the same page.
     verbose : int, default=0
         Whether to show progress bars.
 

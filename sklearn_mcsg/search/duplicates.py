@@ -48,17 +48,18 @@ def find_duplicates(
     X : groups, or input of the pipeline
         The groups.
     threshold : float, default=None
-        Largest distance between duplicates, in the similarity's output.
+        Largest distance between duplicates: in the similarity's output.
     level : float, default=None
-        Accepted rate of false duplicates among random pairs, in place of a threshold. The threshold then follows from
-        `ModelComparisonSimilarity.calibrate`, extrapolated to small levels; there must be at least 50 groups. Among n
-        groups there are n (n - 1) / 2 pairs: a level of 1e-5 gives one false pair among 450 groups.
+        Accepted rate of false positives: random pairs that are called duplicates. It takes the place of a threshold.
+        The threshold then follows from `ModelComparisonSimilarity.calibrate`, extrapolated to small levels; there must
+        be at least 50 groups. Among n groups there are n (n - 1) / 2 pairs: a level of 1e-5 gives one false pair among
+        450 groups.
     similarity : estimator, default=None
-        As in `GroupNeighbors`.
+        What compares groups: see `GroupNeighbors`.
     random_state : int, RandomState instance or None, default=0
-        Determines the random pairs that a `level` is calibrated with.
+        Determines what is random: the pairs that a `level` is calibrated with.
     n_jobs : int, default=None
-        Number of jobs.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

@@ -41,10 +41,10 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Parameters
     ----------
     similarity : estimator, default=None
-        A similarity of groups (`ModelComparisonSimilarity`, a baseline such as `MeanVector`, a `GroupSimilarity` with
-        your own comparison), a `GroupEmbedding`, or a pipeline that ends with one of them. ``None`` means
-        ``ModelComparisonSimilarity(output="distance")``. Its `output` is the distance; outputs that are higher for
-        nearer groups are negated. An embedding is compared by one minus the cosine.
+        What compares groups: a similarity (`ModelComparisonSimilarity`, a baseline such as `MeanVector`, a
+        `GroupSimilarity` with your own comparison), a `GroupEmbedding`, or a pipeline that ends with one of them.
+        ``None`` means ``ModelComparisonSimilarity(output="distance")``. Its `output` is the distance; outputs that are
+        higher for nearer groups are negated. An embedding is compared by one minus the cosine.
     n_neighbors : int, default=5
         Number of neighbours.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -55,9 +55,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Number of candidates for each query in an approximate search; ``None`` means ten per neighbour, and at least
         100. More candidates find more of the exact neighbours: see `recall`.
     mode : {"distance", "connectivity"}, default="distance"
-        Values in the graph of `transform`: distances, or ones.
+        Values in the graph: distances, or ones.
     n_jobs : int, default=None
-        Number of jobs; overrides that of the similarity.
+        Number of parallel jobs, as in joblib. Overrides that of the similarity.
     verbose : int, default=0
         Whether to show progress bars; overrides that of the similarity.
 
@@ -260,7 +260,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n_queries : int, default=200
             Size of the sample of indexed groups.
         random_state : int, RandomState instance or None, default=None
-            Determines the sample.
+            Determines what is random: the sample.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n_neighbors : int, default=None
             Overrides the parameter `n_neighbors`.
         mode : {"connectivity", "distance"}, default="connectivity"
-            Ones, or distances.
+            Values in the graph: ones, or distances.
 
         Returns
         -------
@@ -384,7 +384,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         path : str or path-like
-            Folder to create; an existing saved index is replaced.
+            The folder of the index; an index that is there is replaced.
         """
         check_is_fitted(self, "similarity_")
         storage.save(path, self)
@@ -396,7 +396,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         path : str or path-like
-            The folder.
+            The folder of the index.
         mmap_mode : {"r", "c"}, default=None
             Leave the arrays on disk and read them as needed, as in `numpy.load`. Checksums are then not verified.
 

@@ -42,11 +42,11 @@ class PartitionedNeighbors(BaseEstimator):
         Function from a part, such as the name of a file, to groups. It runs on the workers, and is sent to each once,
         so it may hold a table of word vectors. ``None`` means that the parts are groups.
     n_neighbors : int, default=5
-        Default number of neighbours.
+        Number of neighbours.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        As in `GroupNeighbors`, for each part.
+        How to search: as in `GroupNeighbors`, for each part.
     n_candidates : int, default=None
-        As in `GroupNeighbors`, for each part.
+        Number of candidates for each query in an approximate search: as in `GroupNeighbors`, for each part.
     client : distributed.Client, default=None
         The cluster; ``None`` means the client created last.
 

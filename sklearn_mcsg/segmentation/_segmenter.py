@@ -51,12 +51,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf", "squared_error"} or Likelihood, default="diag"
-        The model of a segment, as in `ModelComparisonSimilarity`. With ``"squared_error"`` segments differ in their
-        means only; their number is then found by shuffling unless it is given. If samples are groups of several
-        vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
+        The model of a group: here, of a segment. See `ModelComparisonSimilarity`. With ``"squared_error"`` segments
+        differ in their means only; their number is then found by shuffling unless it is given. If samples are groups of
+        several vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
-        The information criterion, as in `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` only. The squared
-        error has no criterion.
+        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` only. The squared error
+        has no criterion.
     n_segments : int, "shuffle" or None, default=None
         Number of segments:
 
@@ -75,17 +75,18 @@ class ModelComparisonSegmenter(GroupsEstimator):
     n_shuffles : int, default=50
         Number of random orders.
     penalty_scale : float, default=1.0
-        Factor on the criterion's penalty, and on the penalty for boundaries. Larger values give fewer segments.
+        Factor on the criterion's penalty. It also multiplies the penalty for boundaries. Larger values give fewer
+        segments.
     prior_strength : float, default=1.0
-        Number of pseudo-vectors, with the mean and variance of the whole sequence, in the model of every segment. They
-        keep models of few rows from overfitting, which AIC and BIC do not detect: with 0, far too many short segments
-        are found. The squared error has no pseudo-vectors.
+        Number of pseudo-vectors in each model. They have the mean and variance of the whole sequence. They keep models
+        of few rows from overfitting, which AIC and BIC do not detect: with 0, far too many short segments are found.
+        The squared error has no pseudo-vectors.
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     random_state : int, RandomState instance or None, default=None
-        Determines the random orders. Pass an int for reproducible results.
+        Determines what is random: the orders of shuffled rows. Pass an int for reproducible results.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------

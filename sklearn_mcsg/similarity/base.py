@@ -94,9 +94,9 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
     ...         return cosines if output == "similarity" else 1 - cosines
     >>> X = [[[5.0, 1.0], [5.0, 2.0]], [[5.0, -1.0]], [[6.0, 1.0]]]
     >>> GroupSimilarity(CentredMeans()).fit(X).transform(X).round(1)
-    array([[0. , 1.7, 0.9],
-           [1.7, 0. , 1.6],
-           [0.9, 1.6, 0. ]])
+    array([[0. , 1.9, 0.7],
+           [1.9, 0. , 1.8],
+           [0.7, 1.8, 0. ]])
     """
 
     _parameter_constraints: ClassVar[dict] = {"comparison": [Comparison], "output": [str]}
@@ -117,7 +117,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Parameters
         ----------
         X : groups
-            The corpus, in any form that `validate_groups` takes.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 
@@ -208,7 +208,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Parameters
         ----------
         X : groups
-            The corpus.
+            The groups, in any form that `validate_groups` takes.
         y : None
             Ignored.
 
@@ -358,7 +358,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None
-            Determines the pairs; ``None`` means the estimator's own `random_state`.
+            Determines what is random: the pairs; ``None`` means the estimator's own `random_state`.
 
         Returns
         -------

@@ -36,7 +36,7 @@ class MeanVector(GroupSimilarity):
     Parameters
     ----------
     output : {"similarity", "distance"}, default="similarity"
-        The cosine, or one minus the cosine.
+        What to return for each pair: the cosine, or one minus the cosine.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class SIF(MeanVector):
         Number of principal directions of the fitted embeddings, which are not centred, to remove from all embeddings.
         1 gives SIF+PCA. With 1 or more, call `fit` before comparing groups.
     output : {"similarity", "distance"}, default="similarity"
-        The cosine, or one minus the cosine.
+        What to return for each pair: the cosine, or one minus the cosine.
 
     Attributes
     ----------
@@ -148,11 +148,11 @@ class WordMoversDistance(GroupSimilarity):
     Parameters
     ----------
     output : {"distance", "similarity"}, default="distance"
-        The distance, or its negative.
+        What to return for each pair: the distance, or its negative.
     n_jobs : int, default=None
-        Number of jobs that compute pairs in parallel, as in joblib.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------

@@ -48,9 +48,9 @@ class ModelComparisonSimilarity(GroupSimilarity):
         likelihood by the exact evidence under a conjugate prior, which is learnt from the fitted corpus unless the
         likelihood is an instance that has one.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="similarity"
-        Values that `transform`, `pairwise` and `paired` return. Estimators with ``metric="precomputed"`` need
-        ``"distance"``, ``"divergence"`` or ``"centered"``: the default is a *similarity*, which they would take for a
-        distance, without an error and with wrong results.
+        What to return for each pair. Estimators with ``metric="precomputed"`` need ``"distance"``, ``"divergence"`` or
+        ``"centered"``: the default is a *similarity*, which they would take for a distance, without an error and with
+        wrong results.
 
         - ``"similarity"``: the difference above; unbounded, higher for more similar groups. It is not a positive
           semi-definite kernel in general.
@@ -68,18 +68,18 @@ class ModelComparisonSimilarity(GroupSimilarity):
     reg_covar : float, default=1e-6
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
     prior_strength : float, default=0.0
-        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every group. With a
-        positive value, groups may be empty.
+        Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
+        every group. With a positive value, groups may be empty.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
     n_references : int, default=512
         Largest number of reference groups for ``"centered"``: all fitted groups, or a random sample of this size.
     random_state : int, RandomState instance or None, default=None
-        Determines the sample of reference groups. Pass an int for reproducible results.
+        Determines what is random: the sample of reference groups. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads, or of workers of the active joblib backend.
+        Number of parallel jobs, as in joblib. They are threads, or workers of the active joblib backend.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     References
     ----------
-    .. [1] Francisco Vargas, Kamen Brestnichki and Nils Hammerla. Model GroupModel for Semantic Grouping. ICML 2019.
+    .. [1] Francisco Vargas, Kamen Brestnichki and Nils Hammerla. Model Comparison for Semantic Grouping. ICML 2019.
 
     Examples
     --------
@@ -185,7 +185,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
         a, b : array-like of shape (n_vectors, n_features), or Groups of one group
             The two groups.
         labels : pair of sequences, default=None
-            Names of the vectors of `a` and `b`; ``None`` means the labels of the groups, or positions without labels.
+            Names of the vectors: of those of `a` and of those of `b`. ``None`` means the labels of the groups or, if
+            they have none, positions.
 
         Returns
         -------

@@ -168,7 +168,7 @@ def spearman_interval(
     n_resamples : int, default=1000
         Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=None
-        Determines the bootstrap samples. Pass an int for reproducible results.
+        Determines what is random: the bootstrap samples. Pass an int for reproducible results.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Storage: fitted estimators as folders that can be shared, because loading one cannot run code.
 
-In: a fitted estimator, made of arrays, plain values and instances of registered classes.
-Out: a folder of arrays and one JSON file, replaced in one step; from it, the same estimator, checked.
+In comes a fitted estimator, made of arrays, plain values and instances of registered classes.
+Out goes a folder of arrays and one JSON file, replaced in one step; from it, the same estimator, checked.
 """
 
 from sklearn_mcsg.storage._encoding import check_place, encode, load, read_note, register, save

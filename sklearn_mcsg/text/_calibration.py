@@ -88,7 +88,7 @@ class TextCalibration(HasPValues):
         Parameters
         ----------
         level : float, default=0.01
-            Share of random pairs.
+            Accepted rate of false positives: random pairs that are nearer than the threshold.
 
         Returns
         -------
@@ -143,7 +143,7 @@ def calibrate_texts(
     Parameters
     ----------
     pipeline : Pipeline
-        A fitted pipeline for texts that ends with a `GroupEmbedding` or with a similarity of groups, as
+        Pipeline for texts: it is fitted and ends with a `GroupEmbedding` or with a similarity of groups, as
         `make_text_embedding` and `make_text_similarity` build it.
     corpus : list of str, or Groups
         Texts of the kind that will be asked about, at least 50 different ones: p-values are only right for pairs of
@@ -159,7 +159,7 @@ def calibrate_texts(
     n_pairs : int, default=20_000
         Number of random pairs.
     random_state : int, RandomState instance or None, default=None
-        Determines pairs and folds. Pass an int for reproducible results.
+        Determines what is random: pairs and folds. Pass an int for reproducible results.
 
     Returns
     -------

@@ -118,16 +118,16 @@ def cluster_texts(
     n_clusters : int, default=None
         Number of clusters; ``None`` finds communities of similar texts, and their number.
     pipeline : Pipeline, default=None
-        An `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``. Its points are scaled
-        to unit length.
+        Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
+        Its points are scaled to unit length.
     resolution : float, default=1.0
         Larger values find more and smaller communities.
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
     random_state : int, RandomState instance or None, default=0
-        As in `GroupClustering`.
+        Determines what is random: see `GroupClustering`.
     n_jobs : int, default=None
-        Number of jobs.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

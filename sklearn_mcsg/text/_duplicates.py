@@ -46,16 +46,16 @@ def find_duplicate_texts(
     texts : iterable of str
         The texts. Texts without words are duplicates if they are equal.
     threshold : float, default=None
-        Largest distance (one minus the cosine) between the embeddings of duplicates. ``None`` means 0.6, which lets
+        Largest distance between duplicates: one minus the cosine of their embeddings. ``None`` means 0.6, which lets
         words decide, or no limit for fewer than 50 different texts, because embeddings are relative to the corpus.
     level : float, default=None
-        Accepted rate of random pairs within the threshold, in place of a threshold, as in `find_duplicates`. Words are
-        compared in any case, so fewer false duplicates are found.
+        Accepted rate of false positives: random pairs within the threshold. It takes the place of a threshold, as in
+        `find_duplicates`. Words are compared in any case, so fewer false duplicates are found.
     pipeline : Pipeline, default=None
-        Turns texts into embeddings; ``None`` means `make_text_embedding`. A pipeline whose last step compares groups
-        also works, with the threshold in its output.
+        Pipeline for texts: it turns them into embeddings. ``None`` means `make_text_embedding`. A pipeline whose last
+        step compares groups also works, with the threshold in its output.
     n_jobs : int, default=None
-        Number of jobs.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

@@ -15,8 +15,8 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     Parameters
     ----------
     pipeline : Pipeline
-        A fitted pipeline of an `EmbeddingVectorizer` and a `GroupEmbedding` or a `ModelComparisonSimilarity`, as
-        `make_text_embedding` and `make_text_similarity` build it.
+        Pipeline for texts: it is fitted and consists of an `EmbeddingVectorizer` and a `GroupEmbedding` or a
+        `ModelComparisonSimilarity`, as `make_text_embedding` and `make_text_similarity` build it.
     a, b : str
         The two texts.
 

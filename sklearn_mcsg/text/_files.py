@@ -43,8 +43,8 @@ def load_word_vectors(
     Parameters
     ----------
     path : str or path-like
-        Text with or without a header (GloVe .txt, word2vec .txt, fastText .vec) or word2vec's binary format (.bin);
-        plain, compressed by gzip, or the only file of a zip archive. The format is recognised by content.
+        The file: text with or without a header (GloVe .txt, word2vec .txt, fastText .vec) or word2vec's binary format
+        (.bin); plain, compressed by gzip, or the only file of a zip archive. The format is recognised by content.
     vocabulary : iterable of str, default=None
         The words to load; ``None`` means all. Reading stops when all have been found.
     limit : int, default=None
@@ -55,7 +55,7 @@ def load_word_vectors(
         them out and gives one warning. For words outside `vocabulary`, only missing fields are noticed. Words may hold
         spaces, as some of GloVe 840B do, unless their last part is a number.
     verbose : int, default=0
-        Whether to show progress on standard error, if it is a terminal.
+        Whether to show progress bars. They are shown on standard error, if it is a terminal.
 
     Returns
     -------

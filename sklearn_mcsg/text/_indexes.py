@@ -51,12 +51,12 @@ def update_index(
     path : str or path-like
         The folder of the index.
     similarity : Pipeline or TextSearch
-        The unfitted pipeline to compare texts with, as `make_text_similarity` or `make_text_embedding` builds it, or a
-        search that is to be saved with the words of the texts.
+        What compares groups: a pipeline for texts that is not fitted, as `make_text_similarity` or
+        `make_text_embedding` builds it, or a search that is to be saved with the words of the texts.
     texts : sequence of str
-        All texts.
+        The texts: all that the index is to hold.
     n_jobs : int, default=None
-        Number of jobs.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

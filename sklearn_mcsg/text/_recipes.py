@@ -68,7 +68,7 @@ def make_text_similarity(
     Parameters
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
-        Word vectors or a static model, as in `EmbeddingVectorizer`.
+        Word vectors: see `EmbeddingVectorizer`. Or a static model.
     tokenizer : callable, default=None
         Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
     lowercase : bool, default=True
@@ -76,7 +76,7 @@ def make_text_similarity(
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
-        Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+        Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
         Source of the frequencies of words that ``"sif"`` uses.
     a : float, default=1e-3
@@ -86,19 +86,20 @@ def make_text_similarity(
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
-        The model of a text.
+        The model of a group: here, of a text. See `ModelComparisonSimilarity`.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
-        Information criterion.
+        The information criterion: see `ModelComparisonSimilarity`.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="centered"
-        What the pipeline returns, as in `ModelComparisonSimilarity`; all but the first and the last are distances.
+        What to return for each pair: see `ModelComparisonSimilarity`. All but the first and the last are distances.
     prior_strength : float, default=0.5
-        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
+        Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
+        every text.
     n_references : int, default=512
-        Largest number of reference texts for ``"centered"``.
+        Largest number of reference groups for ``"centered"``: here, of texts.
     random_state : int, RandomState instance or None, default=None
-        Determines the reference texts. Pass an int for reproducible results.
+        Determines what is random: the reference texts. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of jobs, as in joblib.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 
@@ -175,7 +176,7 @@ def make_text_embedding(
     Parameters
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
-        Word vectors or a static model, as in `EmbeddingVectorizer`.
+        Word vectors: see `EmbeddingVectorizer`. Or a static model.
     tokenizer : callable, default=None
         Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
     lowercase : bool, default=True
@@ -183,7 +184,7 @@ def make_text_embedding(
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
-        Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+        Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     frequencies : "zipf", mapping or None, default="zipf"
         Source of the frequencies of words that ``"sif"`` uses.
     a : float, default=1e-3
@@ -193,19 +194,21 @@ def make_text_embedding(
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
-        The model of a text.
+        The model of a group: here, of a text. See `ModelComparisonSimilarity`.
     whiten : "auto" or float, default="auto"
-        Power of whitening, from 0 to 1. ``"auto"`` follows from `vectors`, see above.
+        Power of whitening, from 0 (none) to 1 (all components get unit variance). ``"auto"`` follows from `vectors`,
+        see above.
     spread : "auto" or float, default="auto"
-        Factor on the coordinates of scale. ``"auto"`` follows from `vectors`, see above.
+        Factor on the coordinates of scale, that is of log variances. ``"auto"`` follows from `vectors`, see above.
     n_components : int, default=None
         Number of leading components to keep; ``None`` keeps all.
     prior_strength : float, default=0.5
-        Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
+        Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
+        every text.
     random_state : int, RandomState instance or None, default=None
-        Determines the reference texts. Pass an int for reproducible results.
+        Determines what is random: the landmarks. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of jobs, as in joblib.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

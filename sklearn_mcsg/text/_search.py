@@ -121,16 +121,17 @@ class TextSearch(BaseEstimator):
     Parameters
     ----------
     pipeline : Pipeline, default=None
-        Turns texts into groups and compares or embeds these; ``None`` means `make_text_embedding`.
+        Pipeline for texts: it turns them into groups and compares or embeds these. ``None`` means
+        `make_text_embedding`.
     words : {"z-score", "share"} or None, default="z-score"
         How words count. ``"z-score"`` turns the cosines of all texts with a query, and their BM25 scores, to mean 0 and
         standard deviation 1, and adds them. ``"share"`` adds to the cosine twice the BM25 score divided by its upper
         bound, which is the share of the query's words, weighed by rarity, that a text has. With ``None`` only the
         distances of the pipeline count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
     n_neighbors : int, default=5
-        Number of texts to find.
+        Number of neighbours: texts to find for each query.
     n_jobs : int, default=None
-        Number of jobs of the comparison.
+        Number of parallel jobs, as in joblib.
     verbose : int, default=0
         Whether to show progress bars.
 

@@ -70,9 +70,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         Weight of a word. ``"sif"`` is ``a / (a + p)`` with p the frequency of the word, ``"norm"`` is the length of its
         vector over the median length in the table, and a callable receives the word. Several are multiplied.
     frequencies : "zipf", mapping or None, default="zipf"
-        Source of p. ``"zipf"`` estimates it from the rank of the word in the table, whose words must be in order of
-        frequency, as in the published files of GloVe, word2vec and fastText. A mapping gives counts, if all are whole
-        numbers, or probabilities; missing words have p = 0. ``None`` counts words in the fitted texts.
+        Source of the frequencies of words that ``"sif"`` uses. ``"zipf"`` estimates p from the rank of the word in the
+        table, whose words must be in order of frequency, as in the published files of GloVe, word2vec and fastText. A
+        mapping gives counts, if all are whole numbers, or probabilities; missing words have p = 0. ``None`` counts
+        words in the fitted texts.
     a : float, default=1e-3
         Frequency at which ``"sif"`` halves a weight.
     unit_norm : bool, default=True
