@@ -144,7 +144,7 @@ DAMAGE = {
     "precision": (put("float16", *SIMILARITY, "state", "dtype"), "damaged.*results cannot be in float16"),
     "random pairs": (
         put(3, *SIMILARITY, "state", "null"),
-        "damaged and was not opened: TypeError, random pairs are kept as a int",
+        "damaged.*random pairs are kept as a int",
     ),
     "width": (put(-1, *SIMILARITY, "state", "n_features_in_"), "damaged.*n_features_in_ must be a positive integer"),
     "names of features": (
