@@ -35,21 +35,25 @@ class Exponential(Likelihood):
         return n_features
 
 
+def random_groups(
+    n_groups=8, n_features=4, sizes=(1, 9), weighted=False, scale=1.0, spread=1.0, deviations=None, seed=0, dtype=float
+):
+    """Random groups: `spread` is the deviation of their centres, `deviations` the range of those of their vectors."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(sizes[0], sizes[1], size=n_groups)
+    within = np.ones(n_groups) if deviations is None else rng.uniform(*deviations, size=n_groups)
+    arrays = [
+        scale * (rng.normal(scale=spread, size=n_features) + deviation * rng.normal(size=(n, n_features)))
+        for n, deviation in zip(counts, within, strict=True)
+    ]
+    weights = [rng.uniform(0.1, 3, size=n) for n in counts] if weighted else None
+    return Groups.from_list([array.astype(dtype) for array in arrays], weights=weights)
+
+
 @pytest.fixture
 def make_groups():
-    """Factory of random groups around planted centres."""
-
-    def make(n_groups=8, n_features=4, sizes=(1, 9), weighted=False, scale=1.0, spread=1.0, seed=0, dtype=float):
-        rng = np.random.default_rng(seed)
-        counts = rng.integers(sizes[0], sizes[1], size=n_groups)
-        arrays = [
-            (scale * (rng.normal(scale=spread, size=n_features) + rng.normal(size=(n, n_features)))).astype(dtype)
-            for n in counts
-        ]
-        weights = [rng.uniform(0.1, 3, size=n) for n in counts] if weighted else None
-        return Groups.from_list(arrays, weights=weights)
-
-    return make
+    """Factory of random groups."""
+    return random_groups
 
 
 @pytest.fixture

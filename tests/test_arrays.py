@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sklearn
+from conftest import random_groups
 
 from sklearn_mcsg import (
     CRITERIA,
@@ -44,10 +45,8 @@ def to_numpy(array):
     return np.asarray(array)
 
 
-def make(n_groups=14, n_features=3, dtype="float64", seed=0):
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 7, n_groups)
-    return [(rng.normal(size=n_features) + rng.normal(size=(n, n_features))).astype(dtype) for n in sizes]
+def make(n_groups=14, n_features=3, dtype="float64"):
+    return list(random_groups(n_groups, n_features, (1, 7), dtype=dtype))
 
 
 def assert_same(found, expected, like):

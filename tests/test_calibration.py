@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from conftest import random_groups
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
@@ -13,10 +14,7 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 
 def corpus(n_groups, seed, sizes=(2, 25)):
     """Groups around centres of their own, of very different sizes."""
-    rng = np.random.default_rng(seed)
-    return Groups.from_list(
-        [rng.normal(rng.normal(scale=1.5, size=4), 1, size=(rng.integers(*sizes), 4)) for _ in range(n_groups)]
-    )
+    return random_groups(n_groups, sizes=sizes, spread=1.5, seed=seed)
 
 
 def held_out_pairs(groups, seed, n_pairs=4000):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, TRIPLES, outputs_of
+from conftest import COMBINATIONS, TRIPLES, outputs_of, random_groups
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -101,9 +101,8 @@ def test_further_scikit_learn_checks(check):
 # Our own checks, with scikit-learn's signature: check(name, estimator).
 
 
-def ragged(n_groups=12, seed=0, dtype=float):
-    rng = np.random.default_rng(seed)
-    return [(rng.normal(size=4) + rng.normal(size=(rng.integers(3, 8), 4))).astype(dtype) for _ in range(n_groups)]
+def ragged(n_groups=12, seed=0):
+    return list(random_groups(n_groups, sizes=(3, 8), seed=seed))
 
 
 def close(a, b):

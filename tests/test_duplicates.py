@@ -112,19 +112,14 @@ def test_too_many_pairs_are_refused():
         find_duplicates(X, threshold=1e6)
 
 
-def iid_groups(rng, n_groups=50):
-    """Groups of one distribution, of different sizes."""
-    return [rng.normal(size=(rng.integers(2, 25), 4)) for _ in range(n_groups)]
-
-
 @pytest.mark.parametrize("output", ["distance", "divergence", "centered"])
-def test_level_holds_on_fifty_groups(output):
+def test_level_holds_on_fifty_groups(output, make_groups):
     """False pairs among iid groups are at most as many as the level allows: the binomial bound at one in a thousand."""
     level, n_runs = 1e-3, 20
     similarity = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
     n_false = 0
     for seed in range(n_runs):
-        comparer = similarity.fit(iid_groups(np.random.default_rng(seed))).calibrate().__mcsg_comparer__()
+        comparer = similarity.fit(make_groups(50, sizes=(2, 25), spread=0, seed=seed)).calibrate().__mcsg_comparer__()
         every = slice(0, 50)
         n_false += np.count_nonzero(np.triu(comparer.compare_among(every) <= comparer.limits(level)(every), 1))
     assert n_false <= binom.ppf(0.999, n_runs * 50 * 49 // 2, level)

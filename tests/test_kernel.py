@@ -3,7 +3,7 @@
 import numpy as np
 import oracle
 import pytest
-from conftest import COMBINATIONS, outputs_of
+from conftest import COMBINATIONS, outputs_of, random_groups
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, model_comparison_similarity
+from sklearn_mcsg import GroupNeighbors, ModelComparisonSimilarity, model_comparison_similarity
 
 WITH_KERNEL = [pair for pair in COMBINATIONS if "kernel" in outputs_of(*pair)]
 with_kernel = pytest.mark.parametrize(("likelihood", "criterion"), WITH_KERNEL)
@@ -21,8 +21,7 @@ with_kernel = pytest.mark.parametrize(("likelihood", "criterion"), WITH_KERNEL)
 
 def uneven(n_groups=60, seed=0, d=4):
     """Groups of one to thirty vectors with different means and variances."""
-    rng = np.random.default_rng(seed)
-    return [rng.normal(rng.normal(size=d), rng.uniform(0.3, 2), size=(rng.integers(1, 30), d)) for _ in range(n_groups)]
+    return random_groups(n_groups, d, (1, 30), deviations=(0.3, 2), seed=seed)
 
 
 def test_which_combinations_have_a_kernel():
@@ -59,7 +58,7 @@ def test_true_sizes_have_no_kernel():
 
 @with_kernel
 def test_kernel_agrees_with_the_oracle(likelihood, criterion):
-    X = Groups.from_list(uneven(12, d=3))
+    X = uneven(12, d=3)
     model = ModelComparisonSimilarity(likelihood, criterion).fit(X)
     kernel = model.pairwise(X, output="kernel")
     prior = ModelComparisonSimilarity(likelihood, criterion, balanced=True).fit(X).likelihood_.prior

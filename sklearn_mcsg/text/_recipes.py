@@ -156,7 +156,6 @@ def make_text_embedding(
     spread: Any = "auto",
     n_components: int | None = None,
     prior_strength: float = 0.5,
-    n_landmarks: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -203,10 +202,8 @@ def make_text_embedding(
         Number of leading components to keep; ``None`` keeps all.
     prior_strength : float, default=0.5
         Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
-    n_landmarks : int, default=512
-        Largest number of landmarks, for models without coordinates.
     random_state : int, RandomState instance or None, default=None
-        Determines the landmarks. Pass an int for reproducible results.
+        Determines the reference texts. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of jobs, as in joblib.
     verbose : int, default=0
@@ -244,7 +241,6 @@ def make_text_embedding(
         n_components=n_components,
         normalize=True,
         prior_strength=prior_strength,
-        n_landmarks=n_landmarks,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
