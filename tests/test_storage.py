@@ -232,14 +232,14 @@ def test_damaged_embeddings_are_refused(tmp_path):
     GroupNeighbors(GroupEmbedding(), n_neighbors=1).fit(groups).save(tmp_path)
     assert GroupNeighbors.load(tmp_path).n_groups_ == 8
     before = content(tmp_path)
-    put(None, *SIMILARITY, "state", "embedding_", "state", "space")(tmp_path)
+    put(None, *SIMILARITY, "state", "space")(tmp_path)
     with pytest.raises(ValueError, match="damaged.*an embedding needs a space and its moments"):
         GroupNeighbors.load(tmp_path)
     change(tmp_path, **before)
-    k = before["object"]["state"]["similarity_"]["state"]["summaries"]["array"]
+    k = before["object"]["state"]["points"]["array"]
     array = np.load(file_of(tmp_path, k)).astype(np.int64)
     forge(tmp_path, k, as_bytes(array), dtype="<i8")
-    with pytest.raises(ValueError, match="damaged.*groups are kept as int64"):
+    with pytest.raises(ValueError, match="damaged.*points of an embedding are kept as int64"):
         GroupNeighbors.load(tmp_path)
 
 

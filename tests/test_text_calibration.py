@@ -160,7 +160,7 @@ def test_what_cannot_be_calibrated():
     calibration = calibrate_texts(pipeline, texts)
     with pytest.raises(ValueError, match="Text 1 of Y has no words"):
         calibration.p_value(texts[:2], [texts[0], "."])
-    with pytest.raises(ValueError, match="a must have at least one text"):
+    with pytest.raises(ValueError, match="X must have at least one text"):
         calibration.p_value(pipeline[:-1].transform(texts)[:0], texts)
     with pytest.raises(ValueError, match="the same number of texts, got 3 and 2"):
         calibration.p_value(texts[:3], texts[:2])
