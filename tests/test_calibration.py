@@ -94,7 +94,7 @@ def test_thresholds_leave_about_their_level_below(output):
     size = fresh.totals[left] * fresh.totals[right] / (fresh.totals[left] + fresh.totals[right])
     values = model.paired(fresh[left], fresh[right])
     for level in (0.1, 0.01):
-        assert level / 2 <= (values <= model.__mcsg_comparer__().null.threshold(size, level)).mean() <= 2 * level
+        assert level / 2 <= (values <= model._null.threshold(size, level)).mean() <= 2 * level
 
 
 def test_calibration_on_other_groups_and_reproducible():

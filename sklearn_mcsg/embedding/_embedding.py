@@ -20,17 +20,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.embedding._landmarks import Landmarks
 from sklearn_mcsg.embedding._points import PointComparison
 from sklearn_mcsg.embedding._projection import ROUNDING, Projection
 from sklearn_mcsg.engine.capabilities import instance_of
-from sklearn_mcsg.engine.chance import NullDistribution, checked_null
+from sklearn_mcsg.engine.chance import checked_null
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.coordinates import (
     Axes,
@@ -50,7 +48,7 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.similarity.pvalues import HasPValues
+from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupEmbedding"]
@@ -59,7 +57,7 @@ _TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got
 
 
 @register
-class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Embed groups of vectors as points whose distances are model comparisons.
 
     To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the
@@ -305,69 +303,14 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         left, right = (self._shares(group) for group in pair)
         return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
 
-    # P-values -----------------------------------------------------------------------------------------------------
+    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
+        if X is None:
+            raise TypeError("An embedding keeps no groups: pass groups to calibrate with.")
+        return self.__mcsg_comparer__(self.__mcsg_groups__(X))
 
-    def calibrate(
-        self,
-        X: GroupsLike,
-        *,
-        n_pairs: int = 20_000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> Self:
-        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
-
-        Parameters
-        ----------
-        X : groups
-            Groups to draw pairs from. Use groups of the same domain as the pairs to test: p-values calibrated on
-            another domain are too small.
-        n_pairs : int, default=20_000
-            Number of random pairs.
-        random_state : int, RandomState instance or None, default=None
-            Determines what is random: the pairs; ``None`` means the estimator's own `random_state`.
-
-        Returns
-        -------
-        self : object
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_mcsg import GroupEmbedding
-        >>> rng = np.random.default_rng(0)
-        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
-        >>> embedding = GroupEmbedding(random_state=0).fit(X).calibrate(X)
-        >>> embedding.similar(X[:2], [X[0] + 0.1, X[100]])
-        array([ True, False])
-        """
-        check_positive_integer(n_pairs, "n_pairs")
-        comparer = self.__mcsg_comparer__(self.__mcsg_groups__(X))
-        seed = self.random_state if random_state is None else random_state
-        self._null = comparer.calibrated(n_pairs, check_random_state(seed)).null
-        return self
-
-    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
-        """Share of random pairs that are at least as near as each given pair, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-
-        Returns
-        -------
-        p : ndarray of shape (n_groups,)
-            Small for pairs that are nearer than most random pairs.
-        """
-        null = self._null_distribution()
-        distances = self.paired(X, Y)
-        return null.p_value(0.5 * np.ones(len(distances)), distances.astype(np.float64))
-
-    def _null_distribution(self) -> NullDistribution:
-        null = getattr(self, "_null", None)
-        if null is None:
-            raise NotFittedError("p_value and similar need random pairs: call calibrate first.")
-        return null
+    def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
+        distances = self.paired(X, Y).astype(np.float64)
+        return np.full(len(distances), 0.5), distances
 
     # The comparer and its storage ---------------------------------------------------------------------------------
 
@@ -388,7 +331,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """What `fit` has learnt, for storage; empty before `fit`."""
         if not hasattr(self, "_space"):
             return {}
-        state = {"space": self._space, "moments": self._moments, "null": getattr(self, "_null", None)}
+        state = {"space": self._space, "moments": self._moments, "null": self._null}
         return {**state, **self._stored_features()}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
@@ -397,8 +340,7 @@ class GroupEmbedding(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise TypeError("an embedding needs a space and its moments")
         self._restore_features(state)
         self._keep(state["space"], state["moments"])
-        if state["null"] is not None:
-            self._null = checked_null(state["null"])
+        self._null = checked_null(state["null"])
 
     # Plumbing -----------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_mcsg.engine.comparison import Comparison
+from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
-from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.groups import Groups
 
 

@@ -11,6 +11,6 @@ In come statistics of groups, a likelihood and a criterion; out go the values of
     pairs         all pairs and pairs row by row
     blocks, parallel, results      blocks of a matrix, jobs and progress bars, precision
     comparison, comparer           how groups are compared; the same with the groups that are kept
-    coordinates, points, cosine    groups as points, and cosines of these
+    coordinates, cosine            groups as points, and cosines of these
     chance        random pairs and permutations
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -120,9 +120,9 @@ class NullDistribution:
         return starts, np.lib.stride_tricks.sliding_window_view(self.distance, self.window)
 
 
-def checked_null(null: object) -> NullDistribution:
-    """A null distribution from a file; raise unless it is one."""
-    if not isinstance(null, NullDistribution):
+def checked_null(null: Any) -> NullDistribution | None:
+    """A null distribution from a file, or None; raise if it is something else."""
+    if not isinstance(null, NullDistribution | None):
         raise TypeError(f"random pairs are kept as a {type(null).__name__}")
     return null
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from sklearn_mcsg.engine.chance import NullDistribution, null_distribution, pair_size
 from sklearn_mcsg.engine.comparison import Comparison, PreparedT, SummariesT
+from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
-from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
 from sklearn_mcsg.likelihoods import Statistics
@@ -50,8 +50,6 @@ class Comparer(Generic[SummariesT, PreparedT]):
         Name of the output.
     dtype : dtype
         Precision of results among the groups.
-    null : NullDistribution or None
-        Distances of random pairs, once calibrated.
     """
 
     comparison: Comparison[SummariesT, PreparedT]
@@ -59,7 +57,6 @@ class Comparer(Generic[SummariesT, PreparedT]):
     prepared: PreparedT
     name: str
     dtype: np.dtype
-    null: NullDistribution | None = None
 
     @classmethod
     def learnt(cls, comparison: Comparison, summaries: SummariesT, output: str, dtype: np.dtype) -> Self:
@@ -111,16 +108,6 @@ class Comparer(Generic[SummariesT, PreparedT]):
         """The comparer with some of its groups, which learns again from these."""
         return self.learnt(self.comparison.unlearnt(), self.summaries[rows], self.name, self.dtype)
 
-    def calibrated(self, n_pairs: int, random_state: np.random.RandomState, groups: Groups | None = None) -> Self:
-        """The comparer with the distances of random pairs, drawn from its own groups or from others."""
-        drawn = self.prepared if groups is None else self._prepared(groups)
-
-        def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-            return self.distances_of_rows(drawn[left], drawn[right])
-
-        size, power = self.comparison.sizes(drawn), self.comparison.power_of(self.name)
-        return replace(self, null=null_distribution(compare, size, n_pairs, random_state, self.name, power))
-
     # Comparison with the groups -----------------------------------------------------------------------------------
 
     def compare_with(self, groups: Groups) -> Any:
@@ -165,12 +152,21 @@ class Comparer(Generic[SummariesT, PreparedT]):
         """Points whose distances order groups approximately as the output does; None if there are none."""
         return self.comparison.point_space(self.name)
 
-    def limits(self, level: float) -> Callable[[slice], np.ndarray]:
+    def calibrated(self, n_pairs: int, random_state: np.random.RandomState) -> NullDistribution:
+        """Distances of random pairs of the groups."""
+
+        def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return self.distances_of_rows(self.prepared[left], self.prepared[right])
+
+        size, power = self.comparison.sizes(self.prepared), self.comparison.power_of(self.name)
+        return null_distribution(compare, size, n_pairs, random_state, self.name, power)
+
+    def limits(self, null: NullDistribution, level: float) -> Callable[[slice], np.ndarray]:
         """A function from a slice of rows of the matrix of all pairs to distances that few random pairs fall below.
 
-        A share `level` of random pairs of the same size is nearer. The comparer must be calibrated.
+        A share `level` of random pairs of the same size is nearer.
         """
-        null, size = cast(NullDistribution, self.null), self.comparison.sizes(self.prepared)
+        size = self.comparison.sizes(self.prepared)
         return lambda rows: null.threshold(pair_size(size[rows, None], size), level)
 
     def shards(self, queries: Groups | np.ndarray, slices: list[slice]) -> Iterator[Shard]:

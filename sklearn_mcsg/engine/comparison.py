@@ -18,11 +18,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg.engine import capabilities
-from sklearn_mcsg.engine.coordinates import Coordinates
+from sklearn_mcsg.engine.coordinates import Coordinates, PointSpace
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.pairs import all_pairs, prepare, prepare_references, row_by_row
-from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.engine.results import Target
 from sklearn_mcsg.groups import Groups, Rows

@@ -1,4 +1,4 @@
-"""Coordinates of a likelihood, in which a model comparison is a squared distance, and their principal axes.
+"""Coordinates of a likelihood, in which a model comparison is a squared distance, their principal axes, and points.
 
     Statistics --Coordinates--> one row per group --Axes--> centred, rotated, whitened
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -201,3 +202,30 @@ class Axes:
 def batches(n_groups: int, width: int) -> Iterator[slice]:
     """Batches of groups whose coordinates fit into the working memory, a few times over."""
     return gen_batches(n_groups, count_within(32 * width, COORDINATES))
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class PointSpace:
+    """Points whose Euclidean distances order groups approximately as a similarity does.
+
+    Attributes
+    ----------
+    coordinates : Coordinates or None
+        The coordinates of a likelihood, computed from statistics; None if the summaries of groups are vectors.
+    directions : bool
+        Whether only the direction of a point counts, as seen from the mean of all points.
+    """
+
+    coordinates: Coordinates | None
+    directions: bool
+
+    def __call__(self, summaries: Any) -> np.ndarray:
+        """One row of coordinates per group."""
+        if self.coordinates is None:
+            return np.asarray(summaries, dtype=np.float64)
+        return self.coordinates.of_statistics(summaries)
+
+    def width(self, summaries: Any) -> int:
+        """Number of coordinates."""
+        return summaries.shape[1] if self.coordinates is None else self.coordinates.width

@@ -20,10 +20,9 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg.engine.coordinates import Axes, Moments, batches, merged_moments
+from sklearn_mcsg.engine.coordinates import Axes, Moments, PointSpace, batches, merged_moments
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import progress
-from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.storage import register
 
 _MAX_COMPONENTS = 128  # of a point; further ones hardly change the order of groups

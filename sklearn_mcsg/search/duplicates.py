@@ -141,7 +141,7 @@ def duplicate_limits(
             f"level={level} needs at least {FEW_GROUPS} groups, or different texts, to learn the distances of random "
             f"pairs from, got {len(comparer)}: give a threshold."
         )
-    return comparer.calibrated(_N_PAIRS, check_random_state(random_state)).limits(level)
+    return comparer.limits(comparer.calibrated(_N_PAIRS, check_random_state(random_state)), level)
 
 
 def near_pairs(

@@ -421,7 +421,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         else:
             comparer = last.__mcsg_comparer__()
         self.similarity_ = state["similarity_"]
-        self._keep(comparer, state["candidates_"])
+        self._comparer, self.candidates_ = comparer, state["candidates_"]
 
     def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""

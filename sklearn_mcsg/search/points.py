@@ -8,8 +8,8 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._memory import CANDIDATES, count_within
+from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.parallel import progress
-from sklearn_mcsg.engine.points import PointSpace
 from sklearn_mcsg.search.candidates import CandidateIndex
 
 _EXACT_UP_TO = 50_000  # points whose neighbours are found by comparing all pairs

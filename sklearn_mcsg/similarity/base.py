@@ -9,22 +9,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_out, check_positive_integer
+from sklearn_mcsg._checks import check_out
 from sklearn_mcsg._memory import count_within
-from sklearn_mcsg.engine.chance import NullDistribution, checked_null, pair_size
+from sklearn_mcsg.engine.chance import checked_null, pair_size
 from sklearn_mcsg.engine.comparer import Comparer, joined
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.engine.results import Target
+from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
 from sklearn_mcsg.groups.array_groups import check_same_place
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.similarity.pvalues import HasPValues
+from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
 __all__ = ["GroupSimilarity"]
@@ -49,7 +48,7 @@ class _Sides(NamedTuple):
 
 
 @register
-class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupSimilarity(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Similarity of groups by a comparison of your own.
 
     It turns a `Comparison` into an estimator with `fit`, `partial_fit`, `transform`, `pairwise` and `paired`, which
@@ -341,69 +340,13 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     # P-values -----------------------------------------------------------------------------------------------------
 
-    def calibrate(
-        self,
-        X: GroupsLike | None = None,
-        *,
-        n_pairs: int = 20_000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> Self:
-        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
+    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
+        return self.__mcsg_comparer__(None if X is None else self._check_fitted_groups(X))
 
-        Parameters
-        ----------
-        X : groups, default=None
-            Groups to draw pairs from; ``None`` means the fitted groups. Use groups of the same domain as the pairs to
-            test: p-values calibrated on another domain are too small.
-        n_pairs : int, default=20_000
-            Number of random pairs.
-        random_state : int, RandomState instance or None, default=None
-            Determines what is random: the pairs; ``None`` means the estimator's own `random_state`.
-
-        Returns
-        -------
-        self : object
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_mcsg import ModelComparisonSimilarity
-        >>> rng = np.random.default_rng(0)
-        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
-        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
-        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
-        array([ True, False])
-        """
-        comparer = self.__mcsg_comparer__()
-        check_positive_integer(n_pairs, "n_pairs")
-        groups = None if X is None else self._check_fitted_groups(X)
-        seed = getattr(self, "random_state", None) if random_state is None else random_state
-        self._keep(comparer.calibrated(n_pairs, check_random_state(seed), groups))
-        return self
-
-    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
-        """Share of random pairs of similar size that are at least as near as each given pair, row by row.
-
-        Parameters
-        ----------
-        X, Y : groups
-            Collections of the same length.
-
-        Returns
-        -------
-        p : ndarray of shape (n_groups,)
-            Small for pairs that are nearer than most random pairs.
-        """
-        null = self._null_distribution()
-        comparison, left, right, *_ = self._prepare_both(X, Y, None, paired=True)
+    def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
+        comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
         size = pair_size(comparison.sizes(left), comparison.sizes(right))
-        return null.p_value(size, self._comparer.in_output(self.output).distances_of_rows(left, right))
-
-    def _null_distribution(self) -> NullDistribution:
-        null = self._comparer.null if self._is_fitted else None
-        if null is None or null.output != self.output:
-            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
-        return null
+        return size, OUTPUTS[output].as_distance(comparison.row(left, right, output, DOUBLE))
 
     # The comparer and its storage ---------------------------------------------------------------------------------
 
@@ -430,24 +373,24 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
             return {}
         self._check_unchanged()
         comparer = self._comparer
-        kept = {"summaries": comparer.summaries, "dtype": comparer.dtype, "null": comparer.null}
+        kept = {"summaries": comparer.summaries, "dtype": comparer.dtype, "null": self._null}
         return {**kept, **self._stored_features()}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Check what was stored, then learn from it again."""
         self._validate_params()
         self._restore_features(state)
-        summaries, dtype, null = state["summaries"], np.dtype(state["dtype"]), state["null"]
+        summaries, dtype = state["summaries"], np.dtype(state["dtype"])
         if isinstance(summaries, Statistics) and summaries.n_features != self.n_features_in_:
             raise ValueError(f"statistics of {summaries.n_features} features instead of {self.n_features_in_}")
         if isinstance(summaries, np.ndarray) and (summaries.dtype.kind != "f" or summaries.ndim != 2):
             raise ValueError(f"groups are kept as {summaries.dtype} of shape {summaries.shape}")
         if dtype not in (np.float32, np.float64):
             raise ValueError(f"results cannot be in {dtype}")
-        if null is not None:
-            checked_null(null)
+        null = checked_null(state["null"])
         comparer: Comparer = Comparer.learnt(self._stored_comparison(state), summaries, self.output, dtype)
-        self._keep(replace(comparer, null=null))
+        self._keep(comparer)
+        self._null = null
 
     def _stored_comparison(self, state: dict[str, Any]) -> Comparison:
         """The comparison that learns again from what was stored."""
@@ -470,6 +413,7 @@ class GroupSimilarity(HasPValues, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _keep(self, comparer: Comparer) -> None:
         """Set fitted attributes, once everything that can fail has succeeded."""
         self._comparer = comparer
+        self._null = None
         self.n_groups_ = len(comparer)
 
     def _check_unchanged(self) -> None:

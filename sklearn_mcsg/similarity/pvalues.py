@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.chance import NullDistribution
+from sklearn_mcsg.engine.comparer import Comparer
+from sklearn_mcsg.groups import GroupsLike
 
 
 class HasPValues(ABC):
@@ -35,3 +42,76 @@ class HasPValues(ABC):
         """
         self._null_distribution().check_level(level)
         return self.p_value(X, Y) <= level
+
+
+class Calibrates(HasPValues):
+    """Estimators of groups that compare random pairs of groups to give p-values."""
+
+    _null: NullDistribution | None = None
+
+    @abstractmethod
+    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
+        """The comparer of the groups that pairs are drawn from."""
+
+    @abstractmethod
+    def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
+        """Size and distance of pairs, row by row."""
+
+    def calibrate(
+        self,
+        X: GroupsLike | None = None,
+        *,
+        n_pairs: int = 20_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
+
+        Parameters
+        ----------
+        X : groups, default=None
+            Groups to draw pairs from; ``None`` means the fitted groups, which an embedding does not keep. Use groups of
+            the same domain as the pairs to test: p-values calibrated on another domain are too small.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines the pairs; ``None`` means the estimator's own `random_state`.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import ModelComparisonSimilarity
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> model = ModelComparisonSimilarity(random_state=0).fit(X).calibrate()
+        >>> model.similar(X[:2], [X[0] + 0.1, X[100]])
+        array([ True, False])
+        """
+        check_positive_integer(n_pairs, "n_pairs")
+        comparer = self._to_calibrate(X)
+        seed = getattr(self, "random_state", None) if random_state is None else random_state
+        self._null = comparer.calibrated(n_pairs, check_random_state(seed))
+        return self
+
+    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
+        """Share of random pairs of similar size that are at least as near as each given pair, row by row.
+
+        Parameters
+        ----------
+        X, Y : groups
+            Collections of the same length.
+
+        Returns
+        -------
+        p : ndarray of shape (n_groups,)
+            Small for pairs that are nearer than most random pairs.
+        """
+        return self._null_distribution().p_value(*self._sizes_and_distances(X, Y))
+
+    def _null_distribution(self) -> NullDistribution:
+        if self._null is None or self._null.output != getattr(self, "output", self._null.output):
+            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+        return self._null
