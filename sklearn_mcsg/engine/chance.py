@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -125,23 +123,6 @@ def checked_null(null: Any) -> NullDistribution | None:
     if not isinstance(null, NullDistribution | None):
         raise TypeError(f"random pairs are kept as a {type(null).__name__}")
     return null
-
-
-def null_distribution(
-    compare: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    size: np.ndarray,
-    n_pairs: int,
-    random_state: np.random.RandomState,
-    output: str,
-    power: int,
-) -> NullDistribution:
-    """Compare random pairs of groups: `compare` returns their distances from the indices of both sides."""
-    if len(size) < 2:
-        raise ValueError("calibrate needs at least two groups to draw pairs from.")
-    if len(size) < FEW_GROUPS:
-        warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
-    left, right = random_pairs(len(size), n_pairs, random_state)
-    return NullDistribution.of(pair_size(size[left], size[right]), compare(left, right), output, power)
 
 
 def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:

@@ -8,13 +8,14 @@ it by ``__mcsg_comparer__``. It is frozen: whoever adds or removes groups gets a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
-from sklearn_mcsg.engine.chance import NullDistribution, null_distribution, pair_size
+from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.comparison import Comparison, PreparedT, SummariesT
 from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
@@ -154,12 +155,15 @@ class Comparer(Generic[SummariesT, PreparedT]):
 
     def calibrated(self, n_pairs: int, random_state: np.random.RandomState) -> NullDistribution:
         """Distances of random pairs of the groups."""
-
-        def compare(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-            return self.distances_of_rows(self.prepared[left], self.prepared[right])
-
-        size, power = self.comparison.sizes(self.prepared), self.comparison.power_of(self.name)
-        return null_distribution(compare, size, n_pairs, random_state, self.name, power)
+        size = self.comparison.sizes(self.prepared)
+        if len(size) < 2:
+            raise ValueError("calibrate needs at least two groups to draw pairs from.")
+        if len(size) < FEW_GROUPS:
+            warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
+        left, right = random_pairs(len(size), n_pairs, random_state)
+        distances = self.distances_of_rows(self.prepared[left], self.prepared[right])
+        power = self.comparison.power_of(self.name)
+        return NullDistribution.of(pair_size(size[left], size[right]), distances, self.name, power)
 
     def limits(self, null: NullDistribution, level: float) -> Callable[[slice], np.ndarray]:
         """A function from a slice of rows of the matrix of all pairs to distances that few random pairs fall below.

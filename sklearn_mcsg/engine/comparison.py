@@ -82,7 +82,6 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
 
     outputs: ClassVar[tuple[str, ...]] = ("similarity", "distance")
     takes_arrays: ClassVar[bool] = False  # whether it compares arrays of other libraries than NumPy
-    null_power: ClassVar[int] = 1  # distances of random pairs resemble this power of a normal variable
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -138,7 +137,7 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
 
     def power_of(self, output: str) -> int:
         """The power of a normal variable that distances of random pairs resemble."""
-        return self.null_power
+        return 1
 
     def with_jobs(self, n_jobs: int | None, verbose: int) -> Self:
         """The comparison with a number of jobs and verbosity, if it uses them."""
@@ -244,14 +243,11 @@ class ModelComparison(Comparison[Statistics, Prepared]):
                     f"learnt from a corpus. Call 'fit' with appropriate arguments before using this estimator."
                 )
         if chosen.needs_references and self.reference_groups is None:
-            return replace(self, reference_groups=prepare_references(self.model, self._reference_statistics()))
+            corpus: Any = self.corpus
+            return replace(self, reference_groups=prepare_references(self.model, corpus[self.references]))
         if chosen.is_kernel and self.kernel is None:
             return replace(self, kernel=self._learn_kernel())
         return self
-
-    def _reference_statistics(self) -> Statistics:
-        corpus: Any = self.corpus
-        return corpus[self.references]
 
     def _learn_kernel(self) -> tuple[GroupModel, float]:
         """What the corpus teaches about balanced groups, and the median distance of the reference groups."""
@@ -277,13 +273,13 @@ class ModelComparison(Comparison[Statistics, Prepared]):
 
     def matrix(self, left: Prepared, right: Prepared, output: str, target: Target) -> Any:
         """Compare all pairs, in the precision and on the device of the target."""
-        jobs: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return all_pairs(self._model_for(output), left, right, OUTPUTS[output], target, **jobs)
+        model = self._model_for(output)
+        return all_pairs(model, left, right, OUTPUTS[output], target, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def row(self, left: Prepared, right: Prepared, output: str, target: Target) -> Any:
         """Compare pairs of the same row."""
-        jobs: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return row_by_row(self._model_for(output), left, right, OUTPUTS[output], target, **jobs)
+        model = self._model_for(output)
+        return row_by_row(model, left, right, OUTPUTS[output], target, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def _model_for(self, output: str) -> GroupModel:
         """The model of prepared groups: for kernels, of balanced groups."""

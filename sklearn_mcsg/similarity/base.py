@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
@@ -35,16 +35,6 @@ def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
     if isinstance(estimator, GroupSimilarity):
         return estimator.__mcsg_comparer__()
     return estimator.__mcsg_comparer__(estimator.__mcsg_groups__(X))
-
-
-class _Sides(NamedTuple):
-    """Both sides of a comparison, prepared; without `Y`, both are one object."""
-
-    comparison: Comparison
-    left: Any
-    right: Any
-    output: str
-    target: Target
 
 
 @register
@@ -439,19 +429,22 @@ class GroupSimilarity(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _prepare_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False, arrays: bool = True
-    ) -> _Sides:
-        """Everything is validated before anything is computed."""
+    ) -> tuple[Comparison, Any, Any, str, Target]:
+        """The comparison, both sides prepared, the output, and where results go; without `Y`, both sides are one.
+
+        Everything is validated before anything is computed.
+        """
         self._validate_params()
         output = self.output if output is None else output
         comparison = self._comparison_for(output)
         groups = self._read(X, comparison, arrays=arrays)
         if Y is None:
             both = comparison.prepare(comparison.summarize(groups), output)
-            return _Sides(comparison, both, both, output, Target.of(groups))
+            return comparison, both, both, output, Target.of(groups)
         others = self._read(Y, comparison, "Y", arrays=arrays)
         check_same_width(groups, others)
         check_same_place(groups, others)
         if paired:
             check_same_length(groups, others)
         left, right = (comparison.prepare(comparison.summarize(side), output) for side in (groups, others))
-        return _Sides(comparison, left, right, output, Target.of(groups, others))
+        return comparison, left, right, output, Target.of(groups, others)
