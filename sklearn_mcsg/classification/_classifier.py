@@ -272,12 +272,11 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         """Keep classes, once everything that predictions need has been learnt from them."""
         classes = pooled.labels if fixed is None else fixed
         self._label_of_rejected(classes)
-        likelihood = pooled.model.likelihood
         counts = np.zeros(len(classes), dtype=int)
         counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
+        self.likelihood_ = pooled.model.likelihood  # first, because learning may fail
         self.classes_ = classes
         self.class_count_ = counts
-        self.likelihood_ = likelihood
         self.criterion_ = pooled.start.criterion
         self._pooled = pooled
         self._fixed = fixed

@@ -354,25 +354,19 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     def _find(self, costs: Costs) -> tuple[np.ndarray, np.ndarray, float | None]:
         """Boundaries, the criterion by number of segments, and the mean gain of the first cut in random order."""
-        if isinstance(self.n_segments, Integral):
-            partitions, evidence = best_partitions(costs, self.min_size, int(self.n_segments), self.verbose)
-            return partitions[-1], evidence, None
-        most = min(self.max_segments, len(costs.rows) // self.min_size)
-        if self.n_segments == "shuffle" or isinstance(costs.likelihood, SquaredError):
-            return self._find_by_shuffling(costs, most)
-        boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
-        n_segments = len(boundaries) + 1
-        if n_segments > most:
-            partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
-            return partitions[int(np.argmin(evidence))], evidence, None
-        evidence = np.full(n_segments, np.nan)
-        evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
-        evidence[-1] = criterion
-        return boundaries, evidence, None
-
-    def _find_by_shuffling(self, costs: Costs, most: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """The same, where the number of segments follows from shuffling."""
-        partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+        given = isinstance(self.n_segments, Integral)
+        shuffled = not given and (self.n_segments == "shuffle" or isinstance(costs.model.likelihood, SquaredError))
+        most: Any = self.n_segments if given else min(self.max_segments, len(costs.rows) // self.min_size)
+        if not given and not shuffled:
+            boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
+            if len(boundaries) < most:
+                evidence = np.full(len(boundaries) + 1, np.nan)
+                evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
+                evidence[-1] = criterion
+                return boundaries, evidence, None
+        partitions, evidence = best_partitions(costs, self.min_size, int(most), self.verbose)
+        if not shuffled:
+            return partitions[-1 if given else int(np.argmin(evidence))], evidence, None
         random_state = check_random_state(self.random_state)
         gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
         too_small = -np.diff(evidence) <= gain  # whether the second, third, ... segment gains too little

@@ -22,15 +22,7 @@ from sklearn_mcsg.engine.dispatch import prefers_compiled
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import (
-    Fit,
-    Segments,
-    SphericalGaussian,
-    SphericalScatter,
-    Statistics,
-    load_segment_kernels,
-    pooled_nbytes,
-)
+from sklearn_mcsg.likelihoods import Fit, Segments, SphericalGaussian, Statistics, load_segment_kernels, pooled_nbytes
 
 _KERNELS = "sklearn_mcsg.likelihoods.segment_kernels"
 _SEGMENTS = 2**19  # segments at a time, unless one row has more
@@ -48,7 +40,7 @@ class SquaredError(SphericalGaussian):
     def log_likelihood(self, statistics: Any) -> np.ndarray:
         return -0.5 * statistics.scatter
 
-    def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
+    def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
         return -0.5 * np.square(vectors - statistics.mean[:, None]).sum(axis=2)
 
 
@@ -69,7 +61,6 @@ class Costs(ABC):
     def __init__(self, model: GroupModel, rows: Statistics):
         self.model = model
         self.rows = rows
-        self.likelihood = model.likelihood
         self.pseudo_likelihood = model.pseudo_likelihood
         self.position = position_penalty(model, len(rows))
 
@@ -95,7 +86,7 @@ class Costs(ABC):
 
     @np.errstate(all="ignore")
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
-        return self.model.fitted(Fit(self.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
+        return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -112,7 +103,7 @@ class PooledCosts(Costs):
             one = self.rows[row : row + 1]
             segments = self.model.padded(one)
             if self.growing is not None:
-                grown = self.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
+                grown = self.model.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
                 segments = type(grown).concatenate([grown, segments])
             costs[row - begin, : row + 1] = self._criteria(segments)
             self.growing = segments
@@ -123,7 +114,7 @@ class PooledCosts(Costs):
         segments = self.model.padded(self.rows[orders[:, 0]])
         costs = [self._criteria(segments)]
         for rows in orders.T[1:]:
-            segments = self.likelihood.pool(segments, self.rows[rows])
+            segments = self.model.likelihood.pool(segments, self.rows[rows])
             costs.append(self._criteria(segments))
         return np.stack(costs, axis=1)
 
@@ -169,13 +160,13 @@ class CompiledCosts(Costs):
             return first
         noiseless: Any = {"reg_covar": 0.0} if self.model.criterion.uses_prior else {}
         segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
-        alone = -2 * self.likelihood.log_likelihood(segments)[:, 0]
+        alone = -2 * self.model.likelihood.log_likelihood(segments)[:, 0]
         beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
         return end if beaten.all() else first + int(np.argmin(beaten))
 
     def _segments(self, rows: Statistics, start: Statistics, first: int, begin: int, end: int) -> Segments:
-        segments: Any = self.likelihood.segments
-        return segments(self.likelihood, rows, start, first, begin, end)
+        segments: Any = self.model.likelihood.segments
+        return segments(self.model.likelihood, rows, start, first, begin, end)
 
 
 def position_penalty(model: GroupModel, n: int) -> float:
