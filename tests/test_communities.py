@@ -155,16 +155,19 @@ def test_texts_through_a_pipeline():
     assert clustering.predict(["b1 b2"])[0] == clustering.labels_[1]
 
 
+def communities(points, resolutions, n_jobs=None):
+    graph = neighbour_graph(points, 15, n_jobs, by_cosine=True)
+    return find_communities(graph, resolutions, np.random.RandomState(0), n_jobs)
+
+
 def test_few_and_equal_groups():
     X, _ = planted(2)
     assert GroupClustering(random_state=0).fit(X).n_clusters_ in (1, 2)
     equal = GroupClustering(random_state=0).fit([np.eye(3)] * 5)
     assert_array_equal(equal.labels_, 0)
-    (labels,) = find_communities(normalize(np.eye(4)[[0, 0, 1, 1]]), by_cosine=True, random_state=0)
+    (labels,) = communities(normalize(np.eye(4)[[0, 0, 1, 1]]), [1.0])
     assert labels.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
-    assert_array_equal(
-        find_communities(np.eye(3), by_cosine=True, resolutions=[1, 2], random_state=0), np.zeros((2, 3))
-    )
+    assert_array_equal(communities(np.eye(3), [1, 2]), np.zeros((2, 3)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
@@ -197,8 +200,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (4, 2)])
 def test_communities_of_many_points_come_from_as_many_processes_as_jobs(n_jobs, most, monkeypatch):
     points = normalize(np.random.default_rng(0).normal(size=(300, 5)))
-    params = dict(by_cosine=True, resolutions=[1, 2], random_state=0)
-    expected = find_communities(points, **params)
+    expected = communities(points, [1, 2])
     louvain = _communities._louvain
 
     def recorded(*args):
@@ -207,7 +209,7 @@ def test_communities_of_many_points_come_from_as_many_processes_as_jobs(n_jobs, 
 
     monkeypatch.setattr(_communities, "_louvain", recorded)
     monkeypatch.setattr(_communities, "_INTERRUPTED_UP_TO", 0)
-    processes, found = zip(*find_communities(points, n_jobs=n_jobs, **params), strict=True)
+    processes, found = zip(*communities(points, [1, 2], n_jobs), strict=True)
     assert_array_equal(found, expected)
     assert os.getpid() not in processes
     assert len(set(processes)) <= most

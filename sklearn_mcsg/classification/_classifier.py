@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,20 +16,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg import storage
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.engine.capabilities import new_model
 from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
-from sklearn_mcsg.storage import MmapMode, load, save
-
-__all__ = ["ModelComparisonClassifier"]
+from sklearn_mcsg.storage import MmapMode, load, register, save
 
 _SHARED = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
 
@@ -45,7 +41,7 @@ def _can_leave_out(classifier: Any) -> bool:
     return True
 
 
-@storage.register
+@register
 class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     """Classify groups of vectors: a class is one model, fitted to all vectors of its groups.
 
@@ -248,10 +244,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         fitted = pooled.counts[np.searchsorted(pooled.labels, gone.labels)]
         if (gone.counts > fitted).any():
             i = int(np.argmax(gone.counts > fitted))
-            raise ValueError(
-                f"{gone.counts[i]} groups with the label {gone.labels.tolist()[i]!r} cannot be removed: only "
-                f"{fitted[i]} were fitted."
-            )
+            what = f"{gone.counts[i]} groups with the label {gone.labels.tolist()[i]!r}"
+            raise ValueError(f"{what} cannot be removed: only {fitted[i]} were fitted.")
         if gone.counts.sum() == pooled.counts.sum():
             raise ValueError("No group would be left: call fit with other groups instead.")
         self._set(pooled.without(gone), self._fixed)
@@ -265,14 +259,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         fixed = None if classes is None else np.unique(_check_labels(classes, "classes", labels))
         if fixed is not None:
             _check_known(labels, fixed, "classes")
-        start = new_model(
-            self.likelihood,
-            self.criterion,
-            reg_covar=self.reg_covar,
-            prior_strength=self.prior_strength,
-            penalty_scale=self.penalty_scale,
-        )
-        pooled = PooledClasses.of(start, groups, labels, self.prior_strength, self.n_calibration)
+        pooled = PooledClasses.of(self._new_model(), groups, labels, self.prior_strength, self.n_calibration)
         self._keep_features(X, groups)
         self._set(pooled, fixed)
         return self
@@ -285,12 +272,11 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         """Keep classes, once everything that predictions need has been learnt from them."""
         classes = pooled.labels if fixed is None else fixed
         self._label_of_rejected(classes)
-        likelihood = pooled.model.likelihood
         counts = np.zeros(len(classes), dtype=int)
         counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
+        self.likelihood_ = pooled.model.likelihood  # first, because learning may fail
         self.classes_ = classes
         self.class_count_ = counts
-        self.likelihood_ = likelihood
         self.criterion_ = pooled.start.criterion
         self._pooled = pooled
         self._fixed = fixed
@@ -308,11 +294,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         decision : ndarray of shape (n_groups, n_classes), or (n_groups,) for two classes
             For two classes, the divergence from the first minus that from the second.
         """
-        groups = self._check_query(X)
-        columns = np.searchsorted(self.classes_, self._pooled.labels)
-        decision = np.full((len(groups), len(self.classes_)), -np.inf, dtype=groups.output_dtype)
-        for batch, divergences in self._divergences(groups):
-            decision[batch, columns] = -in_precision(divergences, decision.dtype)
+        decision = self._by_class(self._check_query(X), -np.inf, np.negative)
         return decision[:, 1] - decision[:, 0] if len(self.classes_) == 2 else decision
 
     @available_if(_can_leave_out)
@@ -329,12 +311,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         probabilities : ndarray of shape (n_groups, n_classes)
         """
         groups = self._check_query(X)
-        columns = np.searchsorted(self.classes_, self._pooled.labels)
-        probabilities = np.zeros((len(groups), len(self.classes_)), dtype=groups.output_dtype)
         temperature = self._pooled.temperature
-        for batch, divergences in self._divergences(groups):
-            probabilities[batch, columns] = softmax(-temperature * divergences, axis=1)
-        return probabilities
+        return self._by_class(groups, 0, lambda divergences: softmax(-temperature * divergences, axis=1))
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the class of each group.
@@ -402,6 +380,14 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         classifier : ModelComparisonClassifier
         """
         return load(path, cls, mmap_mode)
+
+    def _by_class(self, groups: Groups, missing: float, value_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the divergences from all classes, with another value for classes without groups."""
+        result = np.full((len(groups), len(self.classes_)), missing, dtype=groups.output_dtype)
+        columns = np.searchsorted(self.classes_, self._pooled.labels)
+        for batch, divergences in self._divergences(groups):
+            result[batch, columns] = in_precision(value_of(divergences), result.dtype)
+        return result
 
     def _divergences(self, groups: Groups) -> Iterator[tuple[slice, np.ndarray]]:
         """Divergences from the classes that have groups, in batches of bounded size."""

@@ -13,73 +13,51 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 from scipy import sparse
-from sklearn.utils import check_random_state
 
-from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.search.points import nearest_points
 
 _INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
 
 
 def find_communities(
-    points: np.ndarray,
-    *,
-    by_cosine: bool,
-    n_neighbors: int = 15,
-    resolutions: Sequence[float] = (1.0,),
-    random_state: int | np.random.RandomState | None = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
+    graph: sparse.csr_matrix, resolutions: Sequence[float], random_state: np.random.RandomState, n_jobs: int | None
 ) -> list[np.ndarray]:
-    """Communities in the graph of nearest neighbours of points.
+    """Communities in a graph of nearest neighbours.
 
     Parameters
     ----------
-    points : ndarray of shape (n_points, n_components)
-        The points.
-    by_cosine : bool
-        Whether points have unit length; edges are then weighted by the cosine.
-    n_neighbors : int, default=15
-        Number of neighbours.
-    resolutions : sequence of float, default=(1.0,)
+    graph : csr_matrix of shape (n_points, n_points)
+        The graph, as from `neighbour_graph`.
+    resolutions : sequence of float
         Larger values find more communities.
-    random_state : int, RandomState instance or None, default=None
+    random_state : RandomState
         Determines the order in which communities grow.
-    n_jobs : int, default=None
+    n_jobs : int or None
         Number of jobs.
-    verbose : int, default=0
-        Whether to show a progress bar.
 
     Returns
     -------
     labels : list of ndarrays of shape (n_points,)
         The communities at each resolution.
     """
-    import_extra("sknetwork.clustering", "Finding the number of clusters", "set n_clusters")
-    graph = neighbour_graph(points, n_neighbors, n_jobs, verbose, by_cosine=by_cosine)
+    n_points = graph.shape[0]
     if not graph.nnz:
-        return [np.zeros(len(points), dtype=int) for _ in resolutions]
-    seed = int(check_random_state(random_state).randint(2**31))  # one: each resolution gives what it gives alone
-    if len(points) <= _INTERRUPTED_UP_TO or current_process().daemon:
+        return [np.zeros(n_points, dtype=int) for _ in resolutions]
+    seed = int(random_state.randint(2**31))  # one: each resolution gives what it gives alone
+    if n_points <= _INTERRUPTED_UP_TO or current_process().daemon:
         return [_louvain(graph, resolution, seed) for resolution in resolutions]
-    return _in_other_processes(graph, resolutions, seed, effective_n_jobs(n_jobs))
+    # outside this process, so that Ctrl-C works: compiled code that runs for a minute ignores it
+    executor = ProcessPoolExecutor(min(effective_n_jobs(n_jobs), len(resolutions)))
+    try:
+        return list(executor.map(_louvain, repeat(graph), resolutions, repeat(seed)))
+    finally:
+        executor.shutdown(kill_workers=True)
 
 
 def _louvain(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
     from sknetwork.clustering import Louvain
 
     return Louvain(resolution, shuffle_nodes=True, random_state=seed).fit_predict(graph).astype(int)
-
-
-def _in_other_processes(
-    graph: sparse.csr_matrix, resolutions: Sequence[float], seed: int, n_jobs: int
-) -> list[np.ndarray]:
-    """Communities found outside this process, so that Ctrl-C works: compiled code that runs for a minute ignores it."""
-    executor = ProcessPoolExecutor(min(n_jobs, len(resolutions)))
-    try:
-        return list(executor.map(_louvain, repeat(graph), resolutions, repeat(seed)))
-    finally:
-        executor.shutdown(kill_workers=True)
 
 
 def neighbour_graph(

@@ -50,13 +50,10 @@ def merges_before(children: np.ndarray, n_large: int, least: float) -> int | Non
     sizes = np.ones(2 * n_leaves - 1, dtype=int)
     for t, pair in enumerate(children):
         sizes[n_leaves + t] = sizes[pair].sum()
-    large = sizes >= least
-    count = int(large[-1])
-    for t in range(n_leaves - 2, -1, -1):
-        if count >= n_large:
-            return t + 1
-        count += int(large[children[t]].sum()) - int(large[n_leaves + t])
-    return 0 if count >= n_large else None
+    large = (sizes >= least).astype(int)
+    changes = large[n_leaves:] - large[children].sum(axis=1)
+    enough = np.flatnonzero(np.cumsum([large[:n_leaves].sum(), *changes]) >= n_large)
+    return int(enough[-1]) if len(enough) else None
 
 
 def largest_first(labels: np.ndarray) -> np.ndarray:

@@ -18,8 +18,6 @@ from sklearn_mcsg.engine.cosine import compare_units
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.similarity.estimator import split_pipeline
 
-__all__ = ["GroupClustering"]
-
 _ROUNDING = 1e-5  # of the length of points of unit length
 
 
@@ -150,20 +148,12 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         self : GroupClustering
         """
         self._validate_params()
-        embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
+        settings = self.get_params(deep=False)
+        given = settings.pop("embedding")
+        embedding = GroupEmbedding(prior_strength=0.5) if given is None else clone(given)
         points = np.asarray(embedding.fit_transform(X))
         by_cosine = _have_unit_length(points, embedding)
-        clusters = cluster_points(
-            points,
-            self.n_clusters,
-            by_cosine=by_cosine,
-            n_neighbors=self.n_neighbors,
-            resolution=self.resolution,
-            sample_size=self.sample_size,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        clusters = cluster_points(points, by_cosine=by_cosine, **settings)
         self.embedding_ = embedding
         self.labels_ = clusters.labels
         self.n_clusters_ = len(clusters.centers)

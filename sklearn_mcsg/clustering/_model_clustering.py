@@ -15,7 +15,6 @@ from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.clustering._dendrogram import largest_first, tops_after
 from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.engine.capabilities import new_model
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare
 from sklearn_mcsg.groups import Groups, GroupsLike
@@ -24,8 +23,6 @@ from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 from sklearn_mcsg.storage import register
-
-__all__ = ["ModelComparisonClustering"]
 
 _SIMILARITY = OUTPUTS["similarity"]
 _SHARED = ("likelihood", "criterion", "balanced", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
@@ -166,19 +163,13 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         n_groups = len(groups)
         if self.n_clusters is not None:
             _check_n_clusters(self.n_clusters, n_groups)
-        # not a balanced model: the weights of a cluster sum to its number of groups
-        start = new_model(
-            self.likelihood,
-            self.criterion,
-            reg_covar=self.reg_covar,
-            prior_strength=self.prior_strength,
-            penalty_scale=self.penalty_scale,
-        )
+        start = self._new_model()  # not balanced: the weights of a cluster sum to its number of groups
         statistics = start.statistics(groups)
         model = start.learnt_from(statistics, self.prior_strength)
         children, similarities = merge_all(model, groups, statistics, self.n_jobs, self.verbose)
-        n_clusters = n_groups - _count_positive(similarities) if self.n_clusters is None else int(self.n_clusters)
-        labels = _labels(children, n_clusters)
+        n_positive = int(np.argmax(np.append(similarities, 0.0) <= 0))  # merges before the first that is not
+        n_clusters = n_groups - n_positive if self.n_clusters is None else int(self.n_clusters)
+        labels = largest_first(tops_after(children, n_groups - n_clusters))
         clusters = prepare_clusters(model, model.statistics(united(groups, labels, n_clusters)))
         separate = model.pooled_information(statistics).sum()
 
@@ -218,7 +209,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         """
         check_is_fitted(self)
         _check_n_clusters(n_clusters, self.n_groups_)
-        return _labels(self.children_, n_clusters)
+        return largest_first(tops_after(self.children_, self.n_groups_ - n_clusters))
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the most similar cluster for each group: the one whose model is most similar to that of the group.
@@ -258,19 +249,6 @@ def _check_n_clusters(n_clusters: int, n_groups: int) -> None:
 
 def _increasing(heights: np.ndarray) -> np.ndarray:
     """Heights that start at 0 and strictly increase, by at least a rounding error."""
-    if len(heights) == 0:
-        return heights
-    heights = heights - heights[0]
-    steps = 4 * np.finfo(float).eps * max(1.0, heights.max()) * np.arange(len(heights))
+    heights = heights - heights[:1]
+    steps = 4 * np.finfo(float).eps * heights.max(initial=1.0) * np.arange(len(heights))
     return np.maximum.accumulate(heights - steps) + steps
-
-
-def _count_positive(similarities: np.ndarray) -> int:
-    """Number of merges before the first one without a positive similarity."""
-    return int(np.argmax(np.append(similarities, 0.0) <= 0))
-
-
-def _labels(children: np.ndarray, n_clusters: int) -> np.ndarray:
-    """The cluster of each group, the largest first."""
-    n_groups = len(children) + 1
-    return largest_first(tops_after(children, n_groups - n_clusters))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.clustering._dendrogram import tops_after
-
-__all__ = ["ClusterTree"]
 
 _SAMPLE = 2000  # points of a cluster that Ward's linkage divides; the others join the nearest leaf
 _LEADING = 20  # coordinates of the points that the BIC sees
@@ -65,12 +64,7 @@ class ClusterTree:
 
     @classmethod
     def around(
-        cls,
-        points: Any,
-        labels: Any,
-        *,
-        n_leaves: int = 200,
-        random_state: int | np.random.RandomState | None = None,
+        cls, points: Any, labels: Any, *, n_leaves: int = 200, random_state: int | np.random.RandomState | None = None
     ) -> ClusterTree:
         """Build the tree around a partition.
 
@@ -211,15 +205,12 @@ def _centres(points: np.ndarray, leaf_of: np.ndarray, n_leaves: int) -> tuple[np
 
 def _merged(centres: np.ndarray, sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All merges of leaves: those inside clusters, whose leaves begin at `first`, in order, then those between them."""
-    n_leaves, k = len(sizes), len(first) - 1
-    inside: list[tuple[float, int, int, int]] = []  # height, cluster, its two nodes
-    for label in range(k):
-        block = slice(first[label], first[label + 1])
-        for left, right, height in _ward(centres[block], sizes[block]):
-            inside.append((height, label, left, right))
+    n_leaves = len(sizes)
+    wards = [_ward(centres[begin:end], sizes[begin:end]) for begin, end in pairwise(first)]
+    inside = [(height, label, left, right) for label, ward in enumerate(wards) for left, right, height in ward]
     # within a cluster heights never fall, so sorting by height keeps the order of its merges
     inside.sort(key=lambda merge: merge[:2])
-    nodes = [list(range(first[label], first[label + 1])) for label in range(k)]
+    nodes = [list(range(*edges)) for edges in pairwise(first)]
     children, heights = [], []
     for height, label, left, right in inside:
         children.append((nodes[label][left], nodes[label][right]))
@@ -270,11 +261,8 @@ def _in_order(merges: list[tuple[int, int, float]], n: int) -> list[tuple[int, i
     name = np.arange(2 * n - 1)
     order = n + np.argsort(heights[n:], kind="stable")
     name[order] = np.arange(n, 2 * n - 1)
-    ordered = []
-    for node in order:
-        left, right = sorted((int(name[merges[node - n][0]]), int(name[merges[node - n][1]])))
-        ordered.append((left, right, float(heights[node])))
-    return ordered
+    pairs = (sorted(name[list(merges[node - n][:2])].tolist()) for node in order)
+    return [(left, right, float(height)) for (left, right), height in zip(pairs, heights[order], strict=True)]
 
 
 def _bic(points: np.ndarray, leaf_of: np.ndarray, children: np.ndarray) -> np.ndarray:
@@ -286,7 +274,7 @@ def _bic(points: np.ndarray, leaf_of: np.ndarray, children: np.ndarray) -> np.nd
     centres, sizes = _centres(points, leaf_of, n_leaves)
     squares = ((points - centres[leaf_of]) ** 2).sum(axis=0, dtype=np.float64)
     entropy = float(sizes @ np.log(sizes / n))
-    nodes = [(size, centre) for size, centre in zip(sizes, centres, strict=True)]
+    nodes = list(zip(sizes, centres, strict=True))
     bic = np.empty(n_leaves)
     for t in range(n_leaves):
         k = n_leaves - t

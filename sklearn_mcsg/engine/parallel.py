@@ -22,8 +22,7 @@ def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | 
     While jobs run in parallel, each uses one thread for matrix products; more threads would only wait for each other.
     The limit ends with the iterator, so loop over it directly: a traceback would keep one that has a name.
     """
-    n_workers = effective_n_jobs(n_jobs)
-    if n_tasks == 1 or n_workers == 1:
+    if n_tasks == 1 or effective_n_jobs(n_jobs) == 1:
         yield from (function(*task) for task in tasks)
         return
     with _ONE_BLAS_THREAD:

@@ -4,17 +4,9 @@ In come two groups and the model that compares them, or the parts of their vecto
 Out goes an `Explanation` whose parts sum to the similarity.
 """
 
-from sklearn_mcsg.explanation._base import Explanation
-from sklearn_mcsg.explanation._labels import pair_labels
+from sklearn_mcsg.explanation._base import Explanation, pair_labels
 from sklearn_mcsg.explanation._models import explain_boundary, explain_groups
 from sklearn_mcsg.explanation._pairs import PairExplanation
 from sklearn_mcsg.explanation._vectors import VectorExplanation
 
-__all__ = [
-    "Explanation",
-    "PairExplanation",
-    "VectorExplanation",
-    "explain_boundary",
-    "explain_groups",
-    "pair_labels",
-]
+__all__ = ["Explanation", "PairExplanation", "VectorExplanation", "explain_boundary", "explain_groups", "pair_labels"]

@@ -1,18 +1,25 @@
-"""The base of explanations: what they hold, what is strongest in them, and how they are shown."""
+"""What all explanations share: the names of vectors, the strongest parts, and colours.
+
+Blue increases the similarity, orange reduces it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.explanation._display import coloured_word, largest_of
-from sklearn_mcsg.explanation._labels import NAMES
+from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg.groups import Groups
 
+NAMES = "A", "B"
 Part = tuple[str | None, str | None, float]
+
+_FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # distinct for colour-blind readers
 
 
 class Explanation(ABC):
@@ -71,8 +78,7 @@ class Explanation(ABC):
             Positive contributions only, the largest first. A part is a single vector, with ``None`` as the label of the
             other group and its tone as contribution, or a pair of vectors. Pairs of the same labels are summed.
         """
-        values = self._rounded(decimals)
-        return self._parts(values, _largest(values, n))
+        return self._ranked(1, n, decimals)
 
     def weakest(self, n: int = 5, *, decimals: int | None = None) -> list[Part]:
         """The parts that reduce the similarity most.
@@ -90,8 +96,7 @@ class Explanation(ABC):
         parts : list of (label_a, label_b, contribution)
             Negative contributions only, the most negative first; otherwise as in `strongest`.
         """
-        values = self._rounded(decimals)
-        return self._parts(values, len(values) - 1 - _largest(-values[::-1], n))
+        return self._ranked(-1, n, decimals)
 
     def lines(self, show: Callable[[str, float, float], str]) -> list[tuple[str, str]]:
         """Both groups as lines of words.
@@ -151,11 +156,12 @@ class Explanation(ABC):
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def _rounded(self, decimals: int | None) -> np.ndarray:
+    def _ranked(self, sign: int, n: int, decimals: int | None) -> list[Part]:
+        """The parts of one sign, the largest in absolute value first; the negative ones in reverse order if equal."""
         values = self._part_values()
-        return values if decimals is None else values.round(decimals)
-
-    def _parts(self, values: np.ndarray, chosen: np.ndarray) -> list[Part]:
+        values = values if decimals is None else values.round(decimals)
+        order = np.arange(len(values))[::sign]
+        chosen = order[_largest(sign * values[order], n)]
         return [(*self._part_labels(i), float(values[i])) for i in chosen.tolist()]
 
     def _value(self) -> str:
@@ -186,3 +192,51 @@ def _largest(values: np.ndarray, n: int) -> np.ndarray:
         least = np.partition(values[positive], -n)[-n]
         positive = positive[values[positive] >= least]
     return positive[np.argsort(-values[positive], kind="stable")[:n]]
+
+
+def pair_labels(labels: Any, groups: Sequence[Groups]) -> tuple[list[str], list[str]]:
+    """Names of the vectors of two groups: the given ones, their own labels, or positions."""
+    if labels is None:
+        left, right = (_own_labels(name, group) for name, group in zip(NAMES, groups, strict=True))
+        return left, right
+    sides = [labels] if isinstance(labels, str) else list(labels)
+    if len(sides) != 2 or any(isinstance(side, str) for side in sides):
+        raise ValueError(f"labels must be two lists of labels, for a and for b, got {labels!r}.")
+    for name, side, group in zip("ab", sides, groups, strict=True):
+        if len(side) != group.n_rows:
+            raise ValueError(f"{name} has {group.n_rows} vectors but {len(side)} labels.")
+    left, right = ([str(label) for label in side] for side in sides)
+    return left, right
+
+
+def _own_labels(name: str, group: Groups) -> list[str]:
+    """The labels of a group, or positions where labels are missing."""
+    labels = [None] * group.n_rows if group.labels is None else group.labels
+    return [f"{name}[{i}]" if label is None else str(label) for i, label in enumerate(labels)]
+
+
+def new_axes(purpose: str, width: float, height: float) -> Any:
+    """Axes of a new figure of a size in inches."""
+    pyplot = import_extra("matplotlib.pyplot", purpose)
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def largest_of(*sides: np.ndarray) -> float:
+    """The largest absolute value; 1 if all values are 0 or there are none."""
+    return max(np.abs(side).max(initial=0) for side in sides) or 1
+
+
+def colour(value: float) -> np.ndarray:
+    """The colour of a contribution, as matplotlib wants it."""
+    return np.divide(_FOR if value > 0 else _AGAINST, 255)
+
+
+def coloured_ground(tone: float) -> str:
+    """The style of a background from orange (tone -1) to blue (tone 1)."""
+    red, green, blue = _FOR if tone > 0 else _AGAINST
+    return f"background: rgba({red}, {green}, {blue}, {0.45 * abs(tone):.2f}); border-radius: 3px; padding: 1px 3px"
+
+
+def coloured_word(label: str, value: float, tone: float, decimals: int) -> str:
+    """A word on a background from orange (tone -1) to blue (tone 1), with its contribution as a tooltip."""
+    return f"<span style='{coloured_ground(tone)}' title='{value:+.{decimals}f}'>{escape(label)}</span>"

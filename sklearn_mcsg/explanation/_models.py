@@ -17,7 +17,7 @@ from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
 from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.explanation._labels import pair_labels
+from sklearn_mcsg.explanation._base import pair_labels
 from sklearn_mcsg.explanation._vectors import VectorExplanation
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import divided, united
@@ -53,9 +53,12 @@ def explain_groups(
     a, b = map(model.weighted, groups)
     sides = _prepared(model, a), _prepared(model, b)
     similarity = float(row_by_row(model, *sides, _SIMILARITY)[0])
-    explain = _by_likelihood if model.criterion.is_penalized_likelihood else _by_leaving_out
     with np.errstate(all="ignore"):
-        parts = explain(model, (a, b), sides, similarity)
+        if model.criterion.is_penalized_likelihood:  # the union contains the pseudo-vectors of both groups
+            own = [side.statistics for side in sides]
+            parts = _by_models(model, (a, b), own, model.likelihood.pool(*own), similarity)
+        else:
+            parts = _by_leaving_out(model, (a, b), sides, similarity)
     return VectorExplanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
@@ -65,27 +68,17 @@ def explain_boundary(model: GroupModel, segments: Groups, similarity: float, pen
     Each of the models, of both segments and of their union, contains the pseudo-vectors once.
     """
     if not model.criterion.is_penalized_likelihood:
-        name = type(model.criterion).__name__
         raise ValueError(
-            f"A boundary is explained by the log-likelihood of its vectors, which {name} does not use: choose "
-            f"criterion='aic' or 'bic'."
+            f"A boundary is explained by the log-likelihood of its vectors, which {type(model.criterion).__name__} "
+            f"does not use: choose criterion='aic' or 'bic'."
         )
     sides = segments[[0]], segments[[1]]
-    union = united(segments)
     with np.errstate(all="ignore"):
-        *own, shared = (model.padded(model.statistics(group)) for group in (*sides, union))
+        *own, shared = (model.padded(model.statistics(group)) for group in (*sides, united(segments)))
         parts = _by_models(model, sides, own, shared, similarity)
     parts["penalty"] += penalty
     weights = sides[0].row_weights, sides[1].row_weights
     return VectorExplanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
-
-
-def _by_likelihood(
-    model: GroupModel, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
-) -> dict[str, Any]:
-    """Explain by the models of both groups and of their union, in which the pseudo-vectors of both are contained."""
-    own = [side.statistics for side in sides]
-    return _by_models(model, groups, own, model.likelihood.pool(*own), similarity)
 
 
 def _by_models(
@@ -115,12 +108,9 @@ def _by_leaving_out(
     model: GroupModel, groups: tuple[Groups, Groups], sides: tuple[Prepared, Prepared], similarity: float
 ) -> dict[str, Any]:
     """Explain by the amount that the similarity falls without each vector."""
-    vectors = tuple(
-        similarity - _similarity_without_each(model, group, other)
-        for group, other in zip(groups, reversed(sides), strict=True)
-    )
-    rest = float(similarity - sum(v.sum() for v in vectors))
-    return {"vectors": vectors, "rest": rest}
+    pairs = zip(groups, reversed(sides), strict=True)
+    vectors = tuple(similarity - _similarity_without_each(model, group, other) for group, other in pairs)
+    return {"vectors": vectors, "rest": float(similarity - sum(v.sum() for v in vectors))}
 
 
 def _similarity_without_each(model: GroupModel, group: Groups, other: Prepared) -> np.ndarray:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg.explanation._base import Explanation
-from sklearn_mcsg.explanation._display import colour, coloured_ground, largest_of, new_axes
+from sklearn_mcsg.explanation._base import Explanation, colour, coloured_ground, largest_of, new_axes
 
 _CELL = "padding: 2px 6px; font-weight: normal; text-align: center; color: inherit; border: none"
 

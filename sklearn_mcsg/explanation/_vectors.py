@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg.explanation._base import Explanation
-from sklearn_mcsg.explanation._display import colour, coloured_ground, largest_of, new_axes
-from sklearn_mcsg.explanation._labels import NAMES
+from sklearn_mcsg.explanation._base import NAMES, Explanation, colour, coloured_ground, largest_of, new_axes
 
 _NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 
@@ -157,9 +155,8 @@ class VectorExplanation(Explanation):
         return ax
 
     def _html_parts(self) -> list[str]:
-        signs = (
-            f"<span style='{coloured_ground(tone)}'>{text}</span>" for tone, text in ((0.8, "for"), (-0.8, "against"))
-        )
+        tones = {"for": 0.8, "against": -0.8}
+        signs = (f"<span style='{coloured_ground(tone)}'>{text}</span>" for text, tone in tones.items())
         foot = f"<p><small>Compared with the average vector: {' and '.join(signs)} one shared model.</small></p>"
         return [": ".join(self._headlines()), foot]
 

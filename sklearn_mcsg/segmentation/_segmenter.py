@@ -14,7 +14,6 @@ from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.engine.capabilities import new_model
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.explanation import VectorExplanation, explain_boundary
@@ -34,12 +33,11 @@ from sklearn_mcsg.segmentation._sequence import (
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 
-__all__ = ["ModelComparisonSegmenter"]
-
 _ERROR = "squared_error"
 _CURVES = 6  # features that a plot shows
+_AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _MAX_FULL_FEATURES = 64  # the time for one segment grows with the cube
-_CONSTRAINTS = ModelComparisonSimilarity._parameter_constraints
+_SHARED = ("criterion", "penalty_scale", "prior_strength", "reg_covar", "verbose")
 
 
 class ModelComparisonSegmenter(GroupsEstimator):
@@ -148,16 +146,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
+        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
+        **dict.fromkeys(("min_size", "max_segments", "block_size", "n_shuffles"), _AT_LEAST_ONE),
         "likelihood": [StrOptions({*LIKELIHOODS, _ERROR}), Likelihood],
-        "criterion": _CONSTRAINTS["criterion"],
-        "n_segments": [Interval(Integral, 1, None, closed="left"), StrOptions({"shuffle"}), None],
-        "min_size": [Interval(Integral, 1, None, closed="left")],
-        "max_segments": [Interval(Integral, 1, None, closed="left")],
-        "block_size": [Interval(Integral, 1, None, closed="left")],
-        "n_shuffles": [Interval(Integral, 1, None, closed="left")],
-        **{name: _CONSTRAINTS[name] for name in ("penalty_scale", "prior_strength", "reg_covar")},
+        "n_segments": [*_AT_LEAST_ONE, StrOptions({"shuffle"}), None],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -208,8 +201,15 @@ class ModelComparisonSegmenter(GroupsEstimator):
         groups = self._check_groups(X)
         self._check_length(len(groups))
         ragged = bool((groups.sizes != 1).any())
-        start = self._new_model(ragged)
-        self._check_width(start, groups.n_features)
+        if ragged or self.likelihood == _ERROR:
+            start = GroupModel(SquaredError(), Unpenalized(), self.reg_covar, penalty_scale=0.0)
+        else:
+            start = self._new_model()
+        if isinstance(start.likelihood, FullGaussian) and groups.n_features > _MAX_FULL_FEATURES:
+            raise ValueError(
+                f"likelihood='full' cuts sequences of at most {_MAX_FULL_FEATURES} features, got {groups.n_features}: "
+                f"reduce them, for example by PCA, or choose likelihood='diag'."
+            )
         embedding, sequence = self._embedded(groups) if ragged else (None, groups)
         rows = start.statistics(sequence)
         model = self._learnt(start, sequence)
@@ -265,9 +265,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """
         check_is_fitted(self, "boundaries_")
         if not isinstance(boundary, Integral) or not 0 <= boundary < len(self.boundaries_):
-            raise ValueError(
-                f"boundary must be an index into boundaries_, which has {len(self.boundaries_)}, got {boundary!r}."
-            )
+            n = len(self.boundaries_)
+            raise ValueError(f"boundary must be an index into boundaries_, which has {n}, got {boundary!r}.")
         begin, middle, end = [0, *self.boundaries_, len(self.labels_)][boundary : boundary + 3]
         both = self._sequence[begin:end]
         two = united(both, np.repeat([0, 1], [middle - begin, end - middle]), 2)
@@ -338,27 +337,6 @@ class ModelComparisonSegmenter(GroupsEstimator):
                 f"{self.n_segments * self.min_size} rows, but the sequence has {n}."
             )
 
-    @staticmethod
-    def _check_width(model: GroupModel, n_features: int) -> None:
-        """Raise if there are too many features for covariance matrices of all segments."""
-        if isinstance(model.likelihood, FullGaussian) and n_features > _MAX_FULL_FEATURES:
-            raise ValueError(
-                f"likelihood='full' cuts sequences of at most {_MAX_FULL_FEATURES} features, got {n_features}: reduce "
-                f"them, for example by PCA, or choose likelihood='diag'."
-            )
-
-    def _new_model(self, ragged: bool) -> GroupModel:
-        """The model of a segment, before anything is learnt."""
-        if ragged or self.likelihood == _ERROR:
-            return GroupModel(SquaredError(), Unpenalized(), self.reg_covar, penalty_scale=0.0)
-        return new_model(
-            self.likelihood,
-            self.criterion,
-            reg_covar=self.reg_covar,
-            prior_strength=self.prior_strength,
-            penalty_scale=self.penalty_scale,
-        )
-
     def _embedded(self, groups: Groups) -> tuple[GroupEmbedding, Groups]:
         """Groups as points at unit length."""
         likelihood = "diag" if self.likelihood == _ERROR else self.likelihood
@@ -377,25 +355,19 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     def _find(self, costs: Costs) -> tuple[np.ndarray, np.ndarray, float | None]:
         """Boundaries, the criterion by number of segments, and the mean gain of the first cut in random order."""
-        if isinstance(self.n_segments, Integral):
-            partitions, evidence = best_partitions(costs, self.min_size, int(self.n_segments), self.verbose)
-            return partitions[-1], evidence, None
-        most = min(self.max_segments, len(costs.rows) // self.min_size)
-        if self.n_segments == "shuffle" or isinstance(costs.likelihood, SquaredError):
-            return self._find_by_shuffling(costs, most)
-        boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
-        n_segments = len(boundaries) + 1
-        if n_segments > most:
-            partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
-            return partitions[int(np.argmin(evidence))], evidence, None
-        evidence = np.full(n_segments, np.nan)
-        evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
-        evidence[-1] = criterion
-        return boundaries, evidence, None
-
-    def _find_by_shuffling(self, costs: Costs, most: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """The same, where the number of segments follows from shuffling."""
-        partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+        given = isinstance(self.n_segments, Integral)
+        shuffled = not given and (self.n_segments == "shuffle" or isinstance(costs.model.likelihood, SquaredError))
+        most: Any = self.n_segments if given else min(self.max_segments, len(costs.rows) // self.min_size)
+        if not given and not shuffled:
+            boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
+            if len(boundaries) < most:
+                evidence = np.full(len(boundaries) + 1, np.nan)
+                evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
+                evidence[-1] = criterion
+                return boundaries, evidence, None
+        partitions, evidence = best_partitions(costs, self.min_size, int(most), self.verbose)
+        if not shuffled:
+            return partitions[-1 if given else int(np.argmin(evidence))], evidence, None
         random_state = check_random_state(self.random_state)
         gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
         too_small = -np.diff(evidence) <= gain  # whether the second, third, ... segment gains too little

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,15 +22,7 @@ from sklearn_mcsg.engine.dispatch import prefers_compiled
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.likelihoods import (
-    Fit,
-    Segments,
-    SphericalGaussian,
-    SphericalScatter,
-    Statistics,
-    load_segment_kernels,
-    pooled_nbytes,
-)
+from sklearn_mcsg.likelihoods import Fit, Segments, SphericalGaussian, Statistics, load_segment_kernels, pooled_nbytes
 
 _KERNELS = "sklearn_mcsg.likelihoods.segment_kernels"
 _SEGMENTS = 2**19  # segments at a time, unless one row has more
@@ -47,7 +40,7 @@ class SquaredError(SphericalGaussian):
     def log_likelihood(self, statistics: Any) -> np.ndarray:
         return -0.5 * statistics.scatter
 
-    def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
+    def vector_log_likelihood(self, statistics: Any, vectors: np.ndarray) -> np.ndarray:
         return -0.5 * np.square(vectors - statistics.mean[:, None]).sum(axis=2)
 
 
@@ -68,7 +61,6 @@ class Costs(ABC):
     def __init__(self, model: GroupModel, rows: Statistics):
         self.model = model
         self.rows = rows
-        self.likelihood = model.likelihood
         self.pseudo_likelihood = model.pseudo_likelihood
         self.position = position_penalty(model, len(rows))
 
@@ -94,7 +86,7 @@ class Costs(ABC):
 
     @np.errstate(all="ignore")
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
-        return self.model.fitted(Fit(self.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
+        return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -111,7 +103,7 @@ class PooledCosts(Costs):
             one = self.rows[row : row + 1]
             segments = self.model.padded(one)
             if self.growing is not None:
-                grown = self.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
+                grown = self.model.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
                 segments = type(grown).concatenate([grown, segments])
             costs[row - begin, : row + 1] = self._criteria(segments)
             self.growing = segments
@@ -122,13 +114,12 @@ class PooledCosts(Costs):
         segments = self.model.padded(self.rows[orders[:, 0]])
         costs = [self._criteria(segments)]
         for rows in orders.T[1:]:
-            segments = self.likelihood.pool(segments, self.rows[rows])
+            segments = self.model.likelihood.pool(segments, self.rows[rows])
             costs.append(self._criteria(segments))
         return np.stack(costs, axis=1)
 
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
-        last = end - min_size + 1
-        totals = best[:-1, :last] + costs[:last]
+        totals = best[:-1, : len(costs)] + costs
         starts[1:, end] = totals.argmin(axis=1)
         best[1:, end] = np.minimum(totals.min(axis=1), _NO_PARTITION)
 
@@ -169,13 +160,13 @@ class CompiledCosts(Costs):
             return first
         noiseless: Any = {"reg_covar": 0.0} if self.model.criterion.uses_prior else {}
         segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
-        alone = -2 * self.likelihood.log_likelihood(segments)[:, 0]
+        alone = -2 * self.model.likelihood.log_likelihood(segments)[:, 0]
         beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
         return end if beaten.all() else first + int(np.argmin(beaten))
 
     def _segments(self, rows: Statistics, start: Statistics, first: int, begin: int, end: int) -> Segments:
-        segments: Any = self.likelihood.segments
-        return segments(self.likelihood, rows, start, first, begin, end)
+        segments: Any = self.model.likelihood.segments
+        return segments(self.model.likelihood, rows, start, first, begin, end)
 
 
 def position_penalty(model: GroupModel, n: int) -> float:
@@ -188,7 +179,13 @@ def position_penalty(model: GroupModel, n: int) -> float:
 
 def choose_costs(model: GroupModel, rows: Statistics) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
-    _check_vectors(model, rows)
+    if rows.keeps_vectors:
+        kinds = {name: kind() for name, kind in CRITERIA.items()}
+        names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(model.likelihood)]
+        raise ValueError(
+            f"{type(model.criterion).__name__} of {type(model.likelihood).__name__} needs all vectors of every "
+            f"segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
+        )
     segments: Any = model.likelihood.segments
     usable = segments is not None and segments.is_usable_for(model.likelihood, rows)
     pools = not getattr(rows, "factors", ())
@@ -203,21 +200,11 @@ def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.nd
     n = len(costs.rows)
     best, starts = np.full(n + 1, _NO_PARTITION), np.zeros(n + 1, dtype=np.intp)
     best[0] = -costs.position
-    first = begin = 0
-    with progress(verbose, n, "segmenting", " rows") as advance:
-        while begin < n:
-            end = _block_end(first, begin, n)
-            block = costs.block(first, begin, end)
-            for stop in range(max(begin + 1, first + min_size), end + 1):
-                last = stop - min_size + 1
-                totals = best[first:last] + block[stop - begin - 1, : last - first]
-                i = int(np.argmin(totals))
-                best[stop], starts[stop] = totals[i], first + i
-                _check_finite(costs.model, best[stop], stop)
-            if end + 1 - min_size > first:
-                first = costs.still_possible(best, first, end + 1 - min_size)
-            advance(end - begin)
-            begin = end
+    for first, end, row in _last_segments(costs, min_size, verbose, best):
+        totals = best[first : first + len(row)] + row
+        i = int(np.argmin(totals))
+        best[end], starts[end] = totals[i], first + i
+        _check_finite(costs.model, best[end], end)
     return _boundaries(starts[None], 0, n), float(best[n])
 
 
@@ -229,17 +216,9 @@ def best_partitions(
     best = np.full((n_segments + 1, n + 1), _NO_PARTITION)
     starts = np.zeros((n_segments + 1, n + 1), dtype=np.int32)
     best[0, 0] = -costs.position
-    begin = 0
-    with progress(verbose, n, "segmenting", " rows") as advance:
-        while begin < n:
-            end = _block_end(0, begin, n)
-            block = costs.block(0, begin, end)
-            for stop in range(max(begin + 1, min_size), end + 1):
-                row = block[stop - begin - 1]
-                _check_finite(costs.model, float(row[: stop - min_size + 1].min()), stop)
-                costs.extend(best, starts, row, stop, min_size)
-            advance(end - begin)
-            begin = end
+    for _, end, row in _last_segments(costs, min_size, verbose):
+        _check_finite(costs.model, float(row.min()), end)
+        costs.extend(best, starts, row, end, min_size)
     return [_boundaries(starts[1 : k + 1], k - 1, n) for k in range(1, n_segments + 1)], best[1:, n]
 
 
@@ -256,9 +235,25 @@ def first_gain(
     return float((before[:, -1] - cut.min(axis=1)).mean())
 
 
-def _block_end(first: int, begin: int, n: int) -> int:
-    """The end of a block of rows, so that a bounded number of segments ends in it."""
-    return min(n, begin + int(np.clip(_SEGMENTS // (begin - first + 1), 16, 256)))
+def _last_segments(
+    costs: Costs, min_size: int, verbose: int, best: np.ndarray | None = None
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """For each end of a segment: the first start, the end, and the criterion of the segment from each start on.
+
+    Given the best criteria so far, by end, starts that cannot be best any more are pruned.
+    """
+    n = len(costs.rows)
+    first = begin = 0
+    with progress(verbose, n, "segmenting", " rows") as advance:
+        while begin < n:
+            end = min(n, begin + int(np.clip(_SEGMENTS // (begin - first + 1), 16, 256)))
+            block = costs.block(first, begin, end)
+            for stop in range(max(begin + 1, first + min_size), end + 1):
+                yield first, stop, block[stop - begin - 1, : stop - min_size + 1 - first]
+            if best is not None and end + 1 - min_size > first:
+                first = costs.still_possible(best, first, end + 1 - min_size)
+            advance(end - begin)
+            begin = end
 
 
 def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
@@ -272,18 +267,6 @@ def _boundaries(starts: np.ndarray, k: int, end: int) -> np.ndarray:
         found.append(end)
         k = max(k - 1, 0)
     return np.array(found[::-1], dtype=np.intp)
-
-
-def _check_vectors(model: GroupModel, rows: Statistics) -> None:
-    """Raise if the criterion of a segment needs its vectors, because statistics do not suffice."""
-    if not rows.keeps_vectors:
-        return
-    kinds = {name: kind() for name, kind in CRITERIA.items()}
-    names = [repr(n) for n, kind in kinds.items() if kind.order == 2 and not kind.missing(model.likelihood)]
-    raise ValueError(
-        f"{type(model.criterion).__name__} of {type(model.likelihood).__name__} needs all vectors of every "
-        f"segment: choose criterion={' or '.join(names)}, or likelihood='diag'."
-    )
 
 
 def _check_finite(model: GroupModel, value: float, end: int) -> None:

@@ -13,7 +13,9 @@ from sklearn.utils.validation import validate_data
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import get_output_config
+from sklearn_mcsg.engine.capabilities import new_model
 from sklearn_mcsg.engine.comparer import ComparesGroups
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_groups
 from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import are_dispatched
@@ -28,6 +30,11 @@ class GroupsEstimator(BaseEstimator):
         if tags.transformer_tags is not None:
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _new_model(self, balanced: bool = False) -> GroupModel:
+        """The model of a group from the parameters of the estimator, before anything is learnt."""
+        names = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale")
+        return new_model(**{name: getattr(self, name) for name in names}, balanced=balanced)
 
     def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:
         return validate_groups(X, allow_empty=self._allows_empty, name=name)

@@ -23,7 +23,7 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import _folder
 from sklearn_mcsg.storage._folder import MmapMode
 
-_FORMAT, _VERSION = "sklearn_mcsg index", 4
+_VERSION = 4
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
@@ -127,20 +127,15 @@ def save(path: str | os.PathLike[str], estimator: BaseEstimator, note: Any = Non
     `note`, any JSON value, is saved with it for `read_note`.
     """
     folder = Path(path).resolve()
-    check_place(folder)
+    _folder.check_place(folder)
     arrays: list[np.ndarray] = []
     tree = encode(estimator, arrays)
-    _folder.write(folder, {"format": _FORMAT, "version": _VERSION, "note": note, "object": tree}, arrays)
+    _folder.write(folder, {"format": _folder.FORMAT, "version": _VERSION, "note": note, "object": tree}, arrays)
 
 
 def read_note(path: str | os.PathLike[str]) -> Any:
     """The note saved with an estimator, or None if it cannot be read."""
     return _folder.read_content(Path(path)).get("note")
-
-
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise if the path holds anything other than a saved estimator or an empty folder."""
-    _folder.check_place(Path(path), _FORMAT)
 
 
 def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None) -> Any:
@@ -152,17 +147,15 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         raise FileNotFoundError(f"{path} is not a saved index: it has no index.json.")
     content = _folder.read_content(path)
     try:
-        known, version = content["format"] == _FORMAT, int(content["version"])
-        if not known or version < 1:
+        version = int(content["version"])
+        if content["format"] != _folder.FORMAT or version < 1:
             raise ValueError(f"format {content['format']!r:.60}, version {version}")
     except _ERRORS as error:
         raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
     if version != _VERSION:
         age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "build the index again")
-        raise ValueError(
-            f"{path} was saved by {age} version of sklearn_mcsg (format {version}, this one reads {_VERSION}): "
-            f"{remedy}."
-        )
+        found = f"{age} version of sklearn_mcsg (format {version}, this one reads {_VERSION})"
+        raise ValueError(f"{path} was saved by {found}: {remedy}.")
     try:
         content, arrays = _folder.read(path, mmap_mode)
         estimator = decode(content["object"], arrays)
@@ -185,11 +178,10 @@ def encode(value: object, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        for place, known in enumerate(arrays):
-            if known is value:
-                return {"array": place}
-        arrays.append(value)
-        return {"array": len(arrays) - 1}
+        place = next((i for i, known in enumerate(arrays) if known is value), len(arrays))
+        if place == len(arrays):
+            arrays.append(value)
+        return {"array": place}
     if isinstance(value, tuple | list):
         return {type(value).__name__: [encode(item, arrays) for item in value]}
     if isinstance(value, np.dtype):

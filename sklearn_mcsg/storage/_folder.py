@@ -25,6 +25,7 @@ import numpy as np
 from filelock import FileLock
 
 MmapMode: TypeAlias = Literal["r", "c"] | None
+FORMAT = "sklearn_mcsg index"
 _INDEX, _LOCK = "index.json", ".lock"
 _WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # the files of one save
 _TRIES = 1000  # to read a folder that others replace at the same time
@@ -46,13 +47,14 @@ def _parsed(folder: Path) -> Any:
     return json.loads((folder / _INDEX).read_text(encoding="utf8"))
 
 
-def check_place(folder: Path, expected: str) -> None:
-    """Raise if a path holds anything other than a folder of the expected format or the rest of a killed save."""
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise if a path holds anything other than a saved estimator, an empty folder or the rest of a killed save."""
+    folder = Path(path)
     if not folder.exists():
         return
     names = {file.name for file in folder.iterdir()} if folder.is_dir() else {_INDEX, folder.name}
     ours = all(name in (_INDEX, _LOCK) or _WRITTEN.fullmatch(name) for name in names)
-    if not ours or (_INDEX in names and read_content(folder).get("format") != expected):
+    if not ours or (_INDEX in names and read_content(folder).get("format") != FORMAT):
         raise ValueError(f"{folder} exists and is not a saved index: choose another path; nothing was written.")
 
 
@@ -62,13 +64,11 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / _LOCK):
-            try:
-                _sweep(folder)
-                _write(folder, content, arrays)
-            except BaseException:
-                _sweep(folder)  # by content, because an interrupt may come when the new one is already in place
-                raise
             _sweep(folder)
+            try:
+                _write(folder, content, arrays)
+            finally:
+                _sweep(folder)  # by content, because an interrupt may come when the new one is already in place
     except OSError as error:
         if created:
             with suppress(OSError):
@@ -152,10 +152,7 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
     if stream.tell() + prod(shape) * dtype.itemsize != size:
         raise ValueError(f"{name} is too short or too long for {dtype} of shape {shape}")
     stream.seek(0)
-    if mmap_mode is None:
-        array = np.load(stream, allow_pickle=False)
-    else:
-        array = np.load(stream.name, mmap_mode=mmap_mode, allow_pickle=False)
+    array = np.load(stream if mmap_mode is None else stream.name, mmap_mode, allow_pickle=False)
     if dtype.kind == "f":
         flat = array.reshape(-1)
         if not all(np.isfinite(flat[i : i + _BLOCK]).all() for i in range(0, len(flat), _BLOCK)):
