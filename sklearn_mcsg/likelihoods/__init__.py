@@ -46,9 +46,4 @@ __all__ = [
     "pooled_nbytes",
 ]
 
-LIKELIHOODS = {
-    "diag": DiagonalGaussian,
-    "spherical": SphericalGaussian,
-    "full": FullGaussian,
-    "vmf": VonMisesFisher,
-}
+LIKELIHOODS = {"diag": DiagonalGaussian, "spherical": SphericalGaussian, "full": FullGaussian, "vmf": VonMisesFisher}
