@@ -49,6 +49,16 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     return array
 
 
+def check_widths(widths: dict[int, int], first: int) -> None:
+    """Raise unless groups, given by their numbers, have the width of the first."""
+    for i, width in widths.items():
+        if width != widths[first]:
+            raise ValueError(
+                f"All vectors must have the same number of features, but group {first} has {widths[first]} "
+                f"and group {i} has {width}: take the vectors of all groups from one space."
+            )
+
+
 def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
     """Check indices of rows of a table."""
     indices = np.asarray(indices)

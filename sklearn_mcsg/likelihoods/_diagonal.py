@@ -289,20 +289,17 @@ class ScaledSides:
 
         If `times` is the number of features, they are log variances.
         """
-        out = self._empty()
-        kernel = getattr(load_kernels(), f"log_products_{self.left[1].dtype.name}")
-        kernel(*self.left, *self.right, self.step, times, self.unscaled, out)
-        return out[: self.n_left]
+        (log_products,) = self._computed(f"log_products_{self.left[1].dtype.name}", times, 1)
+        return log_products
 
-    def log_products_and_kurtosis(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+    def log_products_and_kurtosis(self, times: int) -> list[np.ndarray]:
         """The same, and the kurtoses summed over the features."""
-        out, kurtosis = self._empty(), self._empty()
-        kernel = load_kernels().log_products_and_kurtosis
-        kernel(*self.left, *self.right, self.step, times, self.unscaled, out, kurtosis)
-        return out[: self.n_left], kurtosis[: self.n_left]
+        return self._computed("log_products_and_kurtosis", times, 2)
 
-    def _empty(self) -> np.ndarray:
-        return np.empty((len(self.left[0]), len(self.right[0])))
+    def _computed(self, kernel: str, times: int, n_results: int) -> list[np.ndarray]:
+        results = [np.empty((len(self.left[0]), len(self.right[0]))) for _ in range(n_results)]
+        getattr(load_kernels(), kernel)(*self.left, *self.right, self.step, times, self.unscaled, *results)
+        return [result[: self.n_left] for result in results]
 
 
 def _scaled_and_padded(

@@ -15,9 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_mcsg._memory import FACTORS, PRODUCTS, count_within
-from sklearn_mcsg.groups import Groups, Rows
+from sklearn_mcsg.groups import Groups, Rows, packed, united
 from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
-from sklearn_mcsg.groups.regroup import packed, united, without_labels
+from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.storage import register
 
 _NOTHING = 1e-14  # share of a group's weight or scatter that rounding may leave when its vectors are removed
