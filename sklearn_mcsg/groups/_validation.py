@@ -59,9 +59,7 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
     if len(groups) == 0:
         raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
     if groups.n_features == 0:
-        raise ValueError(
-            f"Found groups with 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required."
-        )
+        raise ValueError(f"Found 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required.")
     void = groups.totals <= 0
     if allow_empty or not void.any():
         return

@@ -108,6 +108,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False
+    prior: Any  # of likelihoods that define `log_evidence`
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)

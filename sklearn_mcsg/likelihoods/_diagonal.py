@@ -189,8 +189,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         return 0.5 * (statistics.kurtosis + statistics.n_features)
 
     def log_evidence(self, statistics: DiagonalMoments | DiagonalUnions | DiagonalSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
+        return self.prior.log_evidence(statistics, statistics.log_rate(self.prior), scales=statistics.n_features)
 
     def balance(self, statistics: DiagonalMoments) -> DiagonalMoments:
         n = statistics.n[:, None]

@@ -108,7 +108,7 @@ class FullUnions(Unions[FullFactors]):
     @lazy
     def _posterior_log_dets(self) -> tuple[np.ndarray, np.ndarray]:
         """The same for the posterior scatters, in coordinates where the prior's scatter is the identity."""
-        prior: Any = self.likelihood.prior
+        prior = self.likelihood.prior
         left = prior.united(self.left.n, self.left.mean, padded(self.left.factors))
         mean = prior.whitened(self.right.mean - prior.mean)
         right = self.right.n, mean, prior.whitened(padded(self.right.factors))
@@ -235,8 +235,7 @@ class FullGaussian(Likelihood[FullFactors]):
         return d + 0.5 * (fourth / statistics.n - d)
 
     def log_evidence(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
+        return self.prior.log_evidence(statistics, statistics.log_det_posterior(self.prior))
 
     def coordinates(self, statistics: FullFactors, corpus: FullFactors) -> tuple[np.ndarray, np.ndarray]:
         root = _inverse_root(corpus.covariance[0])

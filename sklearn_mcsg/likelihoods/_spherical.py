@@ -233,8 +233,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         return d + (0.5 * d * squares + cross) / n
 
     def log_evidence(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
+        return self.prior.log_evidence(statistics, statistics.log_rate(self.prior), features=statistics.n_features)
 
     def balance(self, statistics: SphericalScatter) -> SphericalScatter:
         n = statistics.n
@@ -314,8 +313,7 @@ def _moments_about_unions(
         projected = np.zeros((3, len(near), len(far)))
         for owners, piece, numbers, products in products_with_means(kept, far.mean - kept.centre, deviations):
             load_kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
-        values: Any = kept.values
-        squares = values.rows()[:, 1]
+        squares = kept.values.rows()[:, 1]
         totals = np.column_stack([kept.groups.totals, kept.groups.sum(np.column_stack([squares, squares**2]))])
         total = sums.setdefault(kept.noise, np.zeros((3, len(near), len(far))))
         load_kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)

@@ -166,13 +166,13 @@ class KeptVectors:
     """Vectors of the groups that some statistics describe, and the noise around each vector.
 
     `noise` is None for observed vectors. For pseudo-vectors of a prior it describes their distribution, in the
-    form that the likelihood uses. `values` are a few numbers for each vector, if `Likelihood.for_pairs` computed them
-    in advance, and `centre` is the point that they refer to.
+    form that the likelihood uses. `values` are `Groups` of a few numbers for each vector, if `Likelihood.for_pairs`
+    computed them in advance, and `centre` is the point that they refer to.
     """
 
     groups: Groups
     noise: Any = None
-    values: Groups | None = None
+    values: Any = None
     centre: Any = None
 
     def __getitem__(self, key: Rows) -> KeptVectors:
@@ -394,8 +394,7 @@ def products_with_means(
     that slice, the piece, the numbers, and the products.
     """
     step = min(count_within(8 * len(means), PRODUCTS), count_within(8 * kept.groups.n_features, FACTORS))
-    values: Any = kept.values
-    for (owners, piece), (_, some) in zip(pieces(kept.groups, step), pieces(values, step), strict=True):
+    for (owners, piece), (_, some) in zip(pieces(kept.groups, step), pieces(kept.values, step), strict=True):
         numbers = some.rows()
         yield owners, piece, numbers, vectors(piece, owners, numbers) @ means.T
 
