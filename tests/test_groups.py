@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, validate_groups
+from sklearn_mcsg.groups import packed, united
 from sklearn_mcsg.groups.blocks import pieces
-from sklearn_mcsg.groups.regroup import balanced, packed, united, without_labels, without_weightless
+from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]

@@ -22,8 +22,7 @@ from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
 from sklearn_mcsg.engine.prepared import Prepared
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import united
+from sklearn_mcsg.groups import Groups, united
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.storage import register
 

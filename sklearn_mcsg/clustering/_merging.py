@@ -21,8 +21,7 @@ from sklearn_mcsg.engine.pairs import all_pairs, prepare
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.engine.results import DOUBLE
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import united
+from sklearn_mcsg.groups import Groups, united
 from sklearn_mcsg.likelihoods import Statistics
 
 _SIMILARITY = OUTPUTS["similarity"]

@@ -17,8 +17,8 @@ from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare
-from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.groups.regroup import balanced, united
+from sklearn_mcsg.groups import Groups, GroupsLike, united
+from sklearn_mcsg.groups.regroup import balanced
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator

@@ -19,8 +19,8 @@ from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation._base import pair_labels
 from sklearn_mcsg.explanation._vectors import VectorExplanation
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import divided, united
+from sklearn_mcsg.groups import Groups, united
+from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.likelihoods import Fit, Statistics
 
 _SIMILARITY = OUTPUTS["similarity"]

@@ -4,25 +4,18 @@ In come lists, arrays, columns and arrays of other libraries; out go `Groups` (o
 `Groups` is the only form that the rest of the library knows.
 """
 
-from sklearn_mcsg.groups._groups import Groups, GroupsLike, Rows, offsets_of
-from sklearn_mcsg.groups._validation import (
-    check_collection,
-    check_same_length,
-    check_same_width,
-    raise_of_values,
-    validate_group,
-    validate_groups,
-)
+from sklearn_mcsg.groups._groups import Groups, GroupsLike, Rows, offsets_of, packed, united
+from sklearn_mcsg.groups._validation import check_same_length, check_same_width, validate_group, validate_groups
 
 __all__ = [
     "Groups",
     "GroupsLike",
     "Rows",
-    "check_collection",
     "check_same_length",
     "check_same_width",
     "offsets_of",
-    "raise_of_values",
+    "packed",
+    "united",
     "validate_group",
     "validate_groups",
 ]

@@ -18,8 +18,6 @@ from sklearn.utils import check_array
 
 from sklearn_mcsg.groups import checks
 
-__all__ = ["Groups"]
-
 Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
 GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
 
@@ -112,24 +110,6 @@ class Groups:
         return state
 
     @classmethod
-    def _packed(
-        cls,
-        vectors: np.ndarray,
-        offsets: np.ndarray,
-        indices: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-        names: np.ndarray | None = None,
-    ) -> Groups:
-        """Build groups from valid parts, without checks; `names` has one name per row of `vectors`."""
-        groups = cls.__new__(cls)
-        groups.vectors = vectors
-        groups.offsets = offsets
-        groups.indices = indices
-        groups.weights = weights
-        groups._names = names
-        return groups
-
-    @classmethod
     def from_list(
         cls,
         arrays: Sequence[ArrayLike],
@@ -170,14 +150,9 @@ class Groups:
                 f"No group has any vector with at least one feature: found 0 feature(s) "
                 f"(shape=({len(checked)}, 0)) while a minimum of 1 is required."
             )
-        first = filled[0]
-        width = checked[first].shape[1]
-        for i, array in enumerate(checked):
-            if array.shape[1] != width and array.shape != (0, 0):  # the shape of an empty list
-                raise ValueError(
-                    f"All vectors must have the same number of features, but group {first} has {width} "
-                    f"and group {i} has {array.shape[1]}: take the vectors of all groups from one space."
-                )
+        width = checked[filled[0]].shape[1]
+        # an empty list has shape (0, 0)
+        checks.check_widths({i: a.shape[1] for i, a in enumerate(checked) if a.shape != (0, 0)}, filled[0])
         vectors = np.concatenate([array.reshape(-1, width) for array in checked])
         sizes = [len(array) for array in checked]
         row_weights = checks.join_rows("weights", weights, sizes)
@@ -243,14 +218,14 @@ class Groups:
             weights = np.concatenate([g.row_weights for g in collections])
         if all(g.vectors is first.vectors and g._names is first._names for g in others):
             indices = np.concatenate([g.row_indices for g in collections])
-            return cls._packed(first.vectors, offsets_of(sizes), indices, weights, first._names)
+            return packed(first.vectors, offsets_of(sizes), indices, weights, first._names)
         starts = offsets_of([len(g.vectors) for g in collections])[:-1]
         indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
         vectors = np.concatenate([g.vectors for g in collections])
         names = None
         if any(g._names is not None for g in collections):
             names = np.concatenate([[None] * len(g.vectors) if g._names is None else g._names for g in collections])
-        return cls._packed(vectors, offsets_of(sizes), indices, weights, names)
+        return packed(vectors, offsets_of(sizes), indices, weights, names)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -354,15 +329,15 @@ class Groups:
         offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
         weights = None if self.weights is None else self.weights[rows]
         if self.indices is not None:
-            return self._packed(self.vectors, offsets, self.indices[rows], weights, self._names)
+            return packed(self.vectors, offsets, self.indices[rows], weights, self._names)
         names = None if self._names is None else self._names[rows]
-        return self._packed(self.vectors[rows], offsets, None, weights, names)
+        return packed(self.vectors[rows], offsets, None, weights, names)
 
     def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
         """Select any rows; the table stays the same."""
         indices = rows if self.indices is None else self.indices[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return self._packed(self.vectors, offsets, indices, weights, self._names)
+        return packed(self.vectors, offsets, indices, weights, self._names)
 
     def pooled(self, labels: ArrayLike | None = None) -> Groups:
         """Pool groups: one group with all vectors of the groups that share a label.
@@ -391,18 +366,11 @@ class Groups:
         array([1., 2., 5., 3.])
         """
         if labels is None:
-            return self._united(np.zeros(len(self), dtype=int), 1)
+            return united(self)
         if np.shape(labels) != self.shape:
             raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
         names, codes = np.unique(labels, return_inverse=True)
-        return self._united(codes, len(names))
-
-    def _united(self, codes: np.ndarray, n_groups: int) -> Groups:
-        """Merge the groups that have the same code, from 0 to `n_groups` - 1; unused codes give empty groups."""
-        is_sorted = (codes[:-1] <= codes[1:]).all()
-        picked = self if is_sorted else self[np.argsort(codes, kind="stable")]
-        sizes = np.bincount(codes, weights=self.sizes, minlength=n_groups).astype(int)
-        return self._packed(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
+        return united(self, codes, len(names))
 
     def rows(self) -> np.ndarray:
         """All vectors in float64, group after group."""
@@ -426,6 +394,31 @@ class Groups:
     def split(self, values: Any) -> list[Any]:
         """Split values, one per row, into one part per group."""
         return [values[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+
+def packed(
+    vectors: np.ndarray,
+    offsets: np.ndarray,
+    indices: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    names: np.ndarray | None = None,
+) -> Groups:
+    """Groups from parts that are known to be valid; `names` has one name per row of `vectors`."""
+    groups = Groups.__new__(Groups)
+    vars(groups).update(vectors=vectors, offsets=offsets, indices=indices, weights=weights, _names=names)
+    return groups
+
+
+def united(groups: Groups, codes: np.ndarray | None = None, n_groups: int = 1) -> Groups:
+    """Merge the groups that have the same code, from 0 to `n_groups` - 1; without codes, all of them.
+
+    Unused codes give empty groups.
+    """
+    codes = np.zeros(len(groups), dtype=int) if codes is None else codes
+    is_sorted = (codes[:-1] <= codes[1:]).all()
+    picked = groups if is_sorted else groups[np.argsort(codes, kind="stable")]
+    sizes = np.bincount(codes, weights=groups.sizes, minlength=n_groups).astype(int)
+    return packed(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
 
 
 def offsets_of(sizes: ArrayLike) -> np.ndarray:

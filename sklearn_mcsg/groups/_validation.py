@@ -14,8 +14,6 @@ from sklearn_mcsg.groups.arrays import are_dispatched, is_array, raise_not_taken
 from sklearn_mcsg.groups.blocks import group_of
 from sklearn_mcsg.groups.checks import check_group, check_numeric, warn_of_padding
 
-__all__ = ["validate_group", "validate_groups"]
-
 
 def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
     """Turn any accepted input into validated `Groups`.
@@ -61,11 +59,20 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
     if len(groups) == 0:
         raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
     if groups.n_features == 0:
-        raise ValueError(
-            f"Found groups with 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if not allow_empty:
-        _check_filled(groups)
+        raise ValueError(f"Found 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required.")
+    void = groups.totals <= 0
+    if allow_empty or not void.any():
+        return
+    first = np.flatnonzero(void)[:5].tolist()
+    which = f"Group {first[0]}" if void.sum() == 1 else f"Groups {', '.join(map(str, first))}"
+    more = f" and {void.sum() - len(first)} more" if void.sum() > len(first) else ""
+    verb = "has" if void.sum() == 1 else "have"
+    what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
+    raise ValueError(
+        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
+        f"prior_strength > 0 in ModelComparisonSimilarity and call fit, which gives every group pseudo-vectors of "
+        f"the fitted corpus."
+    )
 
 
 def raise_of_values(name: str, i: int, is_nan: bool) -> NoReturn:
@@ -137,10 +144,7 @@ def _to_groups(X: Any, name: str) -> Groups:
     if sparse.issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass {name}.toarray().")
     if isinstance(X, str | bytes):
-        raise TypeError(
-            f"{name} is a string; a collection of groups of vectors is required. Turn texts into vectors first, for "
-            f"example with EmbeddingVectorizer."
-        )
+        raise TypeError(f"{name} is a string; groups of vectors are required. Embed texts with EmbeddingVectorizer.")
     if hasattr(X, "to_arrow") and not hasattr(X, "columns"):
         X = X.to_arrow()
     if hasattr(X, "to_pylist"):
@@ -192,22 +196,6 @@ def _is_sequence_of_groups(X: object) -> bool:
     if isinstance(sample, list | tuple):
         return len(sample) == 0 or np.ndim(sample[0]) > 0
     return isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
-
-
-def _check_filled(groups: Any) -> None:
-    void = groups.totals <= 0
-    if not void.any():
-        return
-    first = np.flatnonzero(void)[:5].tolist()
-    which = f"Group {first[0]}" if void.sum() == 1 else f"Groups {', '.join(map(str, first))}"
-    more = f" and {void.sum() - len(first)} more" if void.sum() > len(first) else ""
-    verb = "has" if void.sum() == 1 else "have"
-    what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
-    raise ValueError(
-        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0 in ModelComparisonSimilarity and call fit, which gives every group pseudo-vectors of "
-        f"the fitted corpus."
-    )
 
 
 def _check_finite(groups: Groups, name: str) -> None:

@@ -20,7 +20,7 @@ from sklearn_mcsg._memory import DEVICE, count_within
 from sklearn_mcsg.groups._groups import Groups, offsets_of
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
 from sklearn_mcsg.groups.arrays import ArrayKind, is_array, to_numpy
-from sklearn_mcsg.groups.checks import warn_of_zeros
+from sklearn_mcsg.groups.checks import check_widths, warn_of_zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,9 @@ class ArrayGroups:
                     found, expected = type(array).__name__, type(arrays[0]).__name__
                     raise TypeError(f"Group {i} is of type {found}, but group 0 of type {expected}: convert one.")
             kind = ArrayKind.of(arrays)
-            sizes, n_features = _shapes(arrays, kind)
-            groups = cls(arrays, kind, sizes, n_features, name)
+            shapes = [_checked_shape(array, f"Group {i}", kind, (2,)) for i, array in enumerate(arrays)]
+            check_widths({i: width for i, (_, width) in enumerate(shapes)}, 0)
+            groups = cls(arrays, kind, np.array([size for size, _ in shapes]), shapes[0][1], name)
         else:
             kind = ArrayKind.of([X])
             shape = _checked_shape(X, name, kind, (2, 3))
@@ -109,7 +110,9 @@ class ArrayGroups:
             squares[rows] = to_numpy(xp.sum((vectors - centre[:, None, :]) ** 2, axis=1))
         wrong = np.flatnonzero(~np.isfinite(mean).all(axis=1))
         if len(wrong):
-            self._check_values(int(wrong[0]))
+            vectors = self[wrong[0] : wrong[0] + 1].vectors
+            if not xp.all(xp.isfinite(vectors)):
+                raise_of_values(self.name, self.first + int(wrong[0]), bool(xp.any(xp.isnan(vectors))))
         return self.sizes.astype(np.float64), mean, squares
 
     def _stacks(self) -> Iterator[tuple[np.ndarray, Any]]:
@@ -123,12 +126,6 @@ class ArrayGroups:
                     yield rows[batch], xp.stack(arrays)
                 else:
                     yield rows[batch], self.arrays[batch, ...]
-
-    def _check_values(self, i: int) -> None:
-        """Raise if a group holds NaN or infinity."""
-        vectors, xp = self[i : i + 1].vectors, self.kind.xp
-        if not xp.all(xp.isfinite(vectors)):
-            raise_of_values(self.name, self.first + i, bool(xp.any(xp.isnan(vectors))))
 
     def _warn_of_padding(self) -> None:
         """Warn of vectors that are zero beside others of their group, as `warn_of_padding` does."""
@@ -148,19 +145,6 @@ def check_same_place(left: Groups | ArrayGroups, right: Groups | ArrayGroups) ->
     if places[0] != places[1]:
         names = [str(side.kind) if isinstance(side, ArrayGroups) else "NumPy arrays" for side in (left, right)]
         raise TypeError(f"X holds {names[0]}, but Y holds {names[1]}: pass both in one form.")
-
-
-def _shapes(arrays: list[Any], kind: ArrayKind) -> tuple[np.ndarray, int]:
-    """Sizes and common width of groups."""
-    shapes = [_checked_shape(array, f"Group {i}", kind, (2,)) for i, array in enumerate(arrays)]
-    width = shapes[0][1]
-    for i, (_, other) in enumerate(shapes):
-        if other != width:
-            raise ValueError(
-                f"All vectors must have the same number of features, but group 0 has {width} and group {i} has "
-                f"{other}: take the vectors of all groups from one space."
-            )
-    return np.array([size for size, _ in shapes]), width
 
 
 def _checked_shape(array: Any, name: str, kind: ArrayKind, n_axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -92,9 +92,7 @@ class ArrayKind:
         with np.errstate(over="ignore"):
             cast = self.xp.astype(array, getattr(self.xp, self.dtype.name), copy=False)
         if cast is not array and not self.xp.all(self.xp.isfinite(cast)):
-            raise ValueError(
-                "A result exceeds the range of float32, the precision of the vectors: pass them as float64."
-            )
+            raise ValueError("A result exceeds the range of float32, which the vectors have: pass them as float64.")
         return cast
 
     def __str__(self) -> str:

@@ -36,9 +36,7 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
 def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     """Check that an array holds real numbers, and keep its precision."""
     if array.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts as features."
-        )
+        raise ValueError(f"Complex data not supported: {name}. Pass real and imaginary parts as features.")
     if array.dtype.kind == "O":
         try:
             return array.astype(np.float64)
@@ -49,15 +47,23 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     return array
 
 
+def check_widths(widths: dict[int, int], first: int) -> None:
+    """Raise unless groups, given by their numbers, have the width of the first."""
+    for i, width in widths.items():
+        if width != widths[first]:
+            raise ValueError(
+                f"All vectors must have the same number of features, but group {first} has {widths[first]} "
+                f"and group {i} has {width}: take the vectors of all groups from one space."
+            )
+
+
 def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
     """Check indices of rows of a table."""
     indices = np.asarray(indices)
     if indices.size == 0:
         indices = indices.astype(np.intp)
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        raise ValueError(
-            f"indices must be a 1-d array of integers, got shape {indices.shape} and dtype {indices.dtype}."
-        )
+        raise ValueError(f"indices must be a 1-d array of integers, got {indices.dtype} of shape {indices.shape}.")
     if indices.size and (indices.min() < 0 or indices.max() >= n_vectors):
         raise ValueError(f"indices must lie between 0 and {n_vectors - 1}, the last row of vectors.")
     return indices.astype(np.int64) if indices.dtype == np.uint64 else indices  # uint64 plus int64 would be float64
@@ -166,6 +172,5 @@ def warn_of_zeros(zero: np.ndarray, offsets: np.ndarray, stacklevel: int) -> Non
             f"{len(zero)} {what} zero beside others that are not (the first is row {zero[0] - offsets[first]} of group "
             f"{first}). They count as vectors: if they are padding, drop them, or give them weight 0 with "
             f"Groups.from_list(arrays, weights=...).",
-            UserWarning,
             stacklevel=stacklevel,
         )

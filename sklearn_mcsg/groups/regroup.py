@@ -1,4 +1,4 @@
-"""The same vectors, grouped in another way: united, divided, condensed, without weights or names.
+"""The same vectors, grouped in another way: divided, condensed, without weights or names.
 
 None of these functions copies vectors; the table stays shared.
 """
@@ -7,27 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_mcsg.groups._groups import Groups, offsets_of
+from sklearn_mcsg.groups._groups import Groups, offsets_of, packed
 from sklearn_mcsg.groups.blocks import block_rows, per_vector
-
-
-def packed(
-    vectors: np.ndarray,
-    offsets: np.ndarray,
-    indices: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
-    names: np.ndarray | None = None,
-) -> Groups:
-    """Groups from parts that are known to be valid; `names` has one name per row of `vectors`."""
-    return Groups._packed(vectors, offsets, indices, weights, names)
-
-
-def united(groups: Groups, codes: np.ndarray | None = None, n_groups: int = 1) -> Groups:
-    """Merge the groups that have the same code, from 0 to `n_groups` - 1; without codes, all of them.
-
-    Unused codes give empty groups.
-    """
-    return groups._united(np.zeros(len(groups), dtype=int) if codes is None else codes, n_groups)
 
 
 def divided(groups: Groups, rows: np.ndarray) -> Groups:

@@ -12,7 +12,6 @@ from sklearn_mcsg.likelihoods._base import (
     Fit,
     Likelihood,
     Segments,
-    Unions,
     fit_pairs,
     load_kernels,
     load_segment_kernels,
@@ -37,7 +36,6 @@ __all__ = [
     "SphericalGaussian",
     "SphericalScatter",
     "Statistics",
-    "Unions",
     "VonMisesFisher",
     "by_blocks",
     "fit_pairs",
@@ -46,9 +44,4 @@ __all__ = [
     "pooled_nbytes",
 ]
 
-LIKELIHOODS = {
-    "diag": DiagonalGaussian,
-    "spherical": SphericalGaussian,
-    "full": FullGaussian,
-    "vmf": VonMisesFisher,
-}
+LIKELIHOODS = {"diag": DiagonalGaussian, "spherical": SphericalGaussian, "full": FullGaussian, "vmf": VonMisesFisher}

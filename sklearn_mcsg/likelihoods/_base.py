@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -26,7 +27,7 @@ from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import REPAIRS, count_within
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.arrays import namespace_of
-from sklearn_mcsg.likelihoods._statistics import Statistics
+from sklearn_mcsg.likelihoods._statistics import Statistics, Weighted
 from sklearn_mcsg.storage import register
 
 S = TypeVar("S", bound=Statistics)
@@ -107,6 +108,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False
+    prior: Any  # of likelihoods that define `log_evidence`
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -158,10 +160,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
         The shape is (n_groups, n_vectors), or (n_groups, n_vectors, n_features) if it is a sum over features.
         The weighted sum over a group's own vectors is the group's `log_likelihood`.
         """
-        raise TypeError(
-            f"{type(self).__name__} defines no vector_log_likelihood, the log density of single vectors, which an "
-            f"explanation needs."
-        )
+        raise TypeError(f"{type(self).__name__} defines no vector_log_likelihood, which an explanation needs.")
 
     def for_pairs(self, statistics: S) -> S:
         """Statistics with what the fit of all pairs needs to know of each group; what they have already is kept."""
@@ -194,6 +193,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
         return getattr(type(self), method) is not getattr(Likelihood, method)
 
 
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A likelihood fitted to groups: the quantities that criteria use, computed on demand.
 
@@ -219,23 +219,17 @@ class Fit:
         As the likelihood's methods of the same names return them.
     """
 
-    def __init__(
-        self,
-        likelihood: Likelihood,
-        statistics: Statistics | Unions | Segments | ArrayUnions,
-        shape: tuple[int, ...] | None = None,
-    ):
-        self.likelihood = likelihood
-        self._statistics = statistics
-        self._shape = shape
+    likelihood: Likelihood
+    statistics: Statistics | Unions | Segments | ArrayUnions
+    shape: tuple[int, ...] | None = None
 
     @property
     def n(self) -> np.ndarray:
-        return self._shaped(self._statistics.n)
+        return self._shaped(self.statistics.n)
 
     @property
     def n_features(self) -> int:
-        return self._statistics.n_features
+        return self.statistics.n_features
 
     @property
     def n_parameters(self) -> int:
@@ -254,12 +248,12 @@ class Fit:
         return self._computed("log_evidence")
 
     def _computed(self, quantity: str) -> np.ndarray:
-        if isinstance(self._statistics, Unions):
-            return self._shaped(self._statistics.compute(quantity))
-        return self._shaped(getattr(self.likelihood, quantity)(self._statistics))
+        if isinstance(self.statistics, Unions):
+            return self._shaped(self.statistics.compute(quantity))
+        return self._shaped(getattr(self.likelihood, quantity)(self.statistics))
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
-        return values if self._shape is None else values.reshape(self._shape)
+        return values if self.shape is None else values.reshape(self.shape)
 
 
 def fit_pairs(likelihood: Likelihood[S], left: S, right: S) -> Fit:
@@ -277,7 +271,22 @@ class RangeError(ArithmeticError):
     """The numbers of some groups differ too widely for a fast formula; `Unions` then pools all pairs."""
 
 
-class Unions(ABC, Generic[S]):
+class AllPairs(Weighted, Generic[S]):
+    """Total weights of the union of every left group with every right group."""
+
+    left: S
+    right: S
+
+    @property
+    def n(self) -> np.ndarray:
+        return self.left.n[:, None] + self.right.n[None, :]
+
+    @property
+    def n_features(self) -> int:
+        return self.left.n_features
+
+
+class Unions(AllPairs[S], ABC):
     """Statistics of the union of every left group with every right group, as matrices.
 
     A subclass computes the quantities that its likelihood's formulas use, faster than by pooling each pair.
@@ -329,18 +338,10 @@ class Unions(ABC, Generic[S]):
     def shape(self) -> tuple[int, int]:
         return len(self.left), len(self.right)
 
-    @property
-    def n(self) -> np.ndarray:
-        return self.left.n[:, None] + self.right.n
-
-    @property
-    def n_features(self) -> int:
-        return self.left.n_features
-
     def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
         """Values plus a constant, times a factor and the total weights; values may be overwritten."""
         if not self.compiled:
-            return (values + constant) * (factor * self.n)
+            return super().weighted(values, constant, factor)
         load_kernels().weighted_by_total(values, constant, self.left.n, self.right.n, factor)
         return values
 
@@ -348,11 +349,11 @@ class Unions(ABC, Generic[S]):
         """A function of the total weights, evaluated once for each pair of distinct weights."""
         (a, i), (b, j) = (np.unique(side.n, return_inverse=True) for side in (self.left, self.right))
         if 4 * len(a) * len(b) > len(self.left) * len(self.right):
-            return function(self.n)
+            return super().of_total(function)
         return function(a[:, None] + b)[np.ix_(i, j)]
 
 
-class ArrayUnions(ABC, Generic[S]):
+class ArrayUnions(AllPairs[S]):
     """Statistics of the union of every left group with every right group, in arrays of any library.
 
     A subclass computes the quantities that its likelihood's formulas use, by functions of the array API alone.
@@ -361,14 +362,6 @@ class ArrayUnions(ABC, Generic[S]):
     def __init__(self, left: S, right: S):
         self.left, self.right, self.xp = left, right, namespace_of(left.mean)
 
-    @property
-    def n(self) -> np.ndarray:
-        return self.left.n[:, None] + self.right.n[None, :]
-
-    @property
-    def n_features(self) -> int:
-        return self.left.n_features
-
     def between(self) -> np.ndarray:
         """Scatter between the two groups of each union, feature by feature."""
         square = self.left.mean[:, None, :] - self.right.mean[None, :, :]
@@ -376,12 +369,8 @@ class ArrayUnions(ABC, Generic[S]):
         square *= (self.left.n[:, None] * self.right.n[None, :] / self.n)[:, :, None]
         return square
 
-    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
-        """Values plus a constant, times a factor and the total weights."""
-        return (values + constant) * (factor * self.n)
 
-
-class Segments(ABC, Generic[S]):
+class Segments(Weighted, Generic[S]):
     """Statistics of segments of a sequence: those that end with a row from `begin` to `end` - 1.
 
     Entry (i, j) of a matrix belongs to the segment from row `first` + i to row `begin` + j. Where that is no segment,
@@ -423,15 +412,11 @@ class Segments(ABC, Generic[S]):
         n = totals[1 + self.begin - self.first :] - totals[:-1, None] + self.start.n
         return np.maximum(n, self.rows.n.min(), out=n)  # where there is no segment
 
-    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
-        """Values plus a constant, times a factor and the total weights."""
-        return (values + constant) * (factor * self.n)
-
     def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """A function of the total weights, evaluated once for each number of rows if all have the same weight."""
         (height, width), weight = self.shape, self.rows.n[0]
         if (self.rows.n != weight).any():
-            return function(self.n)
+            return super().of_total(function)
         values = function(self.start.n + weight * np.arange(1, height + 1))
         sizes = self.begin - self.first + np.arange(width) - np.arange(height)[:, None]
         return values[np.maximum(sizes, 0)]

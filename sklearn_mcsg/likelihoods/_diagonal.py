@@ -6,7 +6,7 @@ fourth moments follow in closed form. Pseudo-vectors of a prior are normally dis
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,8 @@ import numpy as np
 
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, RangeError, Segments, Unions, load_kernels
-from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
-from sklearn_mcsg.likelihoods._statistics import (
-    Statistics,
-    centred_sums,
-    corpus_mean,
-    merge_moments,
-    unmerge_moments,
-)
+from sklearn_mcsg.likelihoods._priors import LOG_2PI, NormalGamma, check_prior, learn_shape, representable
+from sklearn_mcsg.likelihoods._statistics import Statistics, centred_sums, corpus_mean, merge_moments, unmerge_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +23,9 @@ class DiagonalMoments(Statistics):
     """Centred power sums of each feature; the third and fourth only if needed."""
 
     m2: np.ndarray
-    m3: np.ndarray | None
-    m4: np.ndarray | None
-    reg_covar: float
+    m3: np.ndarray | None = None
+    m4: np.ndarray | None = None
+    reg_covar: float = field(kw_only=True)
 
     @property
     def moments(self) -> tuple[np.ndarray, ...]:
@@ -168,27 +161,21 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> DiagonalMoments:
         check_prior(self.prior, NormalGamma, groups.n_features, scales=groups.n_features)
-        n, mean, m2, *higher = centred_sums(groups, order)
-        m3, m4 = higher or (None, None)
-        return DiagonalMoments(n, mean, m2, m3, m4, reg_covar)
+        return DiagonalMoments(*centred_sums(groups, order), reg_covar=reg_covar)
 
     def statistics_of_moments(
         self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float
     ) -> DiagonalMoments:
-        return DiagonalMoments(n, mean, m2, None, None, reg_covar)
+        return DiagonalMoments(n, mean, m2, reg_covar=reg_covar)
 
     def pool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
-        n, mean, m2, *higher = merge_moments(a.moments, b.moments)
-        m3, m4 = higher or (None, None)
-        return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
+        return DiagonalMoments(*merge_moments(a.moments, b.moments), reg_covar=a.reg_covar)
 
     def unpool(self, a: DiagonalMoments, b: DiagonalMoments) -> DiagonalMoments:
-        n, mean, m2, *higher = unmerge_moments(a.moments, b.moments)
-        m3, m4 = higher or (None, None)
-        return DiagonalMoments(n, mean, m2, m3, m4, a.reg_covar)
+        return DiagonalMoments(*unmerge_moments(a.moments, b.moments), reg_covar=a.reg_covar)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
-        return normal_log_likelihood(statistics, statistics.log_variance, statistics.n_features)
+        return statistics.weighted(statistics.log_variance, statistics.n_features * (LOG_2PI + 1), -0.5)
 
     def vector_log_likelihood(self, statistics: DiagonalMoments, vectors: np.ndarray) -> np.ndarray:
         variance = statistics.variance[:, None]
@@ -202,8 +189,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         return 0.5 * (statistics.kurtosis + statistics.n_features)
 
     def log_evidence(self, statistics: DiagonalMoments | DiagonalUnions | DiagonalSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_rate(prior), scales=statistics.n_features)
+        return self.prior.log_evidence(statistics, statistics.log_rate(self.prior), scales=statistics.n_features)
 
     def balance(self, statistics: DiagonalMoments) -> DiagonalMoments:
         n = statistics.n[:, None]
@@ -231,8 +217,9 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     def pseudo_group(self, statistics: DiagonalMoments, strength: float) -> DiagonalMoments:
         n, mean, deviation = corpus_mean(statistics)
         variance = (statistics.m2.sum(axis=0) + statistics.n @ deviation**2)[None] / n
-        m3, m4 = (None, None) if statistics.m4 is None else (np.zeros_like(variance), 3 * strength * variance**2)
-        return DiagonalMoments(np.array([strength]), mean[None], strength * variance, m3, m4, statistics.reg_covar)
+        higher = () if statistics.m4 is None else (np.zeros_like(variance), 3 * strength * variance**2)
+        moments = np.array([strength]), mean[None], strength * variance, *higher
+        return DiagonalMoments(*moments, reg_covar=statistics.reg_covar)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,20 +288,17 @@ class ScaledSides:
 
         If `times` is the number of features, they are log variances.
         """
-        out = self._empty()
-        kernel = getattr(load_kernels(), f"log_products_{self.left[1].dtype.name}")
-        kernel(*self.left, *self.right, self.step, times, self.unscaled, out)
-        return out[: self.n_left]
+        (log_products,) = self._computed(f"log_products_{self.left[1].dtype.name}", times, 1)
+        return log_products
 
-    def log_products_and_kurtosis(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+    def log_products_and_kurtosis(self, times: int) -> list[np.ndarray]:
         """The same, and the kurtoses summed over the features."""
-        out, kurtosis = self._empty(), self._empty()
-        kernel = load_kernels().log_products_and_kurtosis
-        kernel(*self.left, *self.right, self.step, times, self.unscaled, out, kurtosis)
-        return out[: self.n_left], kurtosis[: self.n_left]
+        return self._computed("log_products_and_kurtosis", times, 2)
 
-    def _empty(self) -> np.ndarray:
-        return np.empty((len(self.left[0]), len(self.right[0])))
+    def _computed(self, kernel: str, times: int, n_results: int) -> list[np.ndarray]:
+        results = [np.empty((len(self.left[0]), len(self.right[0]))) for _ in range(n_results)]
+        getattr(load_kernels(), kernel)(*self.left, *self.right, self.step, times, self.unscaled, *results)
+        return [result[: self.n_left] for result in results]
 
 
 def _scaled_and_padded(

@@ -17,20 +17,17 @@ from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
 from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, load_kernels
-from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, representable
-from sklearn_mcsg.likelihoods._priors import NormalWishart, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._priors import LOG_2PI, NormalWishart, check_prior, learn_shape, representable
 from sklearn_mcsg.likelihoods._statistics import (
     KeptVectors,
-    VectorStatistics,
+    Statistics,
     by_blocks,
     corpus_mean,
     kept_vectors,
-    mean_moments,
+    mean_of,
     merge,
     padded,
-    pooled_vectors,
     pseudo_vectors,
-    remaining_vectors,
     unmerge,
 )
 
@@ -40,7 +37,7 @@ _MAX_DOUBT = 1e-9  # relative error of log determinants
 
 
 @dataclass(frozen=True, eq=False)
-class FullFactors(VectorStatistics):
+class FullFactors(Statistics):
     """The scatter matrix of each group as F^T F, with as few rows F as its rank allows."""
 
     factors: tuple[Groups, ...]
@@ -51,7 +48,7 @@ class FullFactors(VectorStatistics):
 
         In directions outside this span, the eigenvalue is `reg_covar`.
         """
-        factors = padded(self.factors)[0] / np.sqrt(self.n)[:, None, None]
+        factors = padded(self.factors) / np.sqrt(self.n)[:, None, None]
         if vectors:
             _, singular, basis = np.linalg.svd(factors, full_matrices=False)
         else:
@@ -62,7 +59,7 @@ class FullFactors(VectorStatistics):
     @property
     def scatter(self) -> np.ndarray:
         """Scatter matrix of each group."""
-        factors = padded(self.factors)[0]
+        factors = padded(self.factors)
         return factors.swapaxes(1, 2) @ factors
 
     @property
@@ -71,7 +68,7 @@ class FullFactors(VectorStatistics):
         return self.scatter / self.n[:, None, None] + self.reg_covar * np.eye(self.n_features)
 
     def consolidated(self) -> FullFactors:
-        rows = np.asarray(np.linalg.qr(padded(self.factors)[0], mode="r"))
+        rows = np.asarray(np.linalg.qr(padded(self.factors), mode="r"))
         return replace(super().consolidated(), factors=(_equal_sized(rows),))
 
     @property
@@ -83,7 +80,7 @@ class FullFactors(VectorStatistics):
 
     def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
         """Log determinant of the posterior scatter minus that of the prior's scatter."""
-        _, _, factors = prior.united(self.n, self.mean, padded(self.factors)[0])
+        _, _, factors = prior.united(self.n, self.mean, padded(self.factors))
         return np.log1p(np.linalg.svd(factors, compute_uv=False) ** 2).sum(axis=1)
 
 
@@ -105,16 +102,16 @@ class FullUnions(Unions[FullFactors]):
     @lazy
     def _log_dets(self) -> tuple[np.ndarray, np.ndarray]:
         """Log determinants of the scatters with their noise, and a mask of the imprecise ones."""
-        left, right = ((s.n, s.mean, padded(s.factors)[0]) for s in (self.left, self.right))
+        left, right = ((s.n, s.mean, padded(s.factors)) for s in (self.left, self.right))
         return _log_det_of_unions(left, right, self.n * self.left.reg_covar)
 
     @lazy
     def _posterior_log_dets(self) -> tuple[np.ndarray, np.ndarray]:
         """The same for the posterior scatters, in coordinates where the prior's scatter is the identity."""
-        prior: Any = self.likelihood.prior
-        left = prior.united(self.left.n, self.left.mean, padded(self.left.factors)[0])
+        prior = self.likelihood.prior
+        left = prior.united(self.left.n, self.left.mean, padded(self.left.factors))
         mean = prior.whitened(self.right.mean - prior.mean)
-        right = self.right.n, mean, prior.whitened(padded(self.right.factors)[0])
+        right = self.right.n, mean, prior.whitened(padded(self.right.factors))
         return _log_det_of_unions(left, right, np.ones(self.shape))
 
     def imprecise(self, quantity: str) -> np.ndarray:
@@ -134,14 +131,14 @@ class FullSegments(Segments[FullFactors]):
 
     @property
     def log_det(self) -> np.ndarray:
-        start, (factors,) = self.start, padded(self.start.factors)[0]
+        start, (factors,) = self.start, padded(self.start.factors)
         arguments = start.n[0], start.mean[0], factors.T @ factors, self.rows.reg_covar
         log_det = self.computed("segment_log_dets", self.rows.mean, *arguments)
         return log_det - self.n_features * np.log(self.n)
 
     def log_det_posterior(self, prior: NormalWishart) -> np.ndarray:
         """Log determinants of the posterior scatters minus that of the prior's scatter."""
-        (n,), (mean,), (factors,) = prior.united(self.start.n, self.start.mean, padded(self.start.factors)[0])
+        (n,), (mean,), (factors,) = prior.united(self.start.n, self.start.mean, padded(self.start.factors))
         rows, scatter = prior.whitened(self.rows.mean - prior.mean), factors.T @ factors + np.eye(len(mean))
         return self.computed("segment_log_dets", rows, n, mean, scatter, 0.0)
 
@@ -176,25 +173,25 @@ class FullGaussian(Likelihood[FullFactors]):
 
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> FullFactors:
         check_prior(self.prior, NormalWishart, groups.n_features, scales=1)
-        n, mean = by_blocks(groups, mean_moments)
+        n, mean = by_blocks(groups, lambda block: mean_of(block, block.rows()))
         factors = [_factors(groups[block], n[block], mean[block]) for block in blocks(groups)]
-        return FullFactors(n, mean, kept_vectors(groups, order), (Groups.concatenate(factors),), reg_covar)
+        return FullFactors(n, mean, (Groups.concatenate(factors),), reg_covar, kept=kept_vectors(groups, order))
 
     def pool(self, a: FullFactors, b: FullFactors) -> FullFactors:
         u = merge(a, b)
         bridge = Groups(np.sqrt(u.between)[:, None] * u.delta, np.arange(len(u.n) + 1))
-        return FullFactors(u.n, u.mean, pooled_vectors(a, b), (*a.factors, *b.factors, bridge), a.reg_covar)
+        return FullFactors(u.n, u.mean, (*a.factors, *b.factors, bridge), a.reg_covar, kept=u.kept)
 
     def unpool(self, a: FullFactors, b: FullFactors) -> FullFactors:
-        u = unmerge(a.n, a.mean, b.n, b.mean)
+        u = unmerge(a, b)
         scatter = a.scatter - b.scatter + (u.between[:, None] * u.delta)[..., None] * u.delta[:, None]
         values, vectors = np.linalg.eigh(np.where(u.n[:, None, None] > 0, scatter, 0))
         rounding = 4 * _EPS * np.trace(a.scatter, axis1=1, axis2=2)[:, None]
         rows = np.sqrt(np.where(values > rounding, values, 0))[..., None] * vectors.swapaxes(1, 2)
-        return FullFactors(u.n, u.mean, remaining_vectors(a, b), (_equal_sized(rows),), a.reg_covar)
+        return FullFactors(u.n, u.mean, (_equal_sized(rows),), a.reg_covar, kept=u.kept)
 
     def log_likelihood(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
-        return normal_log_likelihood(statistics, statistics.log_det, statistics.n_features)
+        return statistics.weighted(statistics.log_det, statistics.n_features * (LOG_2PI + 1), -0.5)
 
     def vector_log_likelihood(self, statistics: FullFactors, vectors: np.ndarray) -> np.ndarray:
         eigenvalues, basis = statistics.eigen(vectors=True)
@@ -231,18 +228,14 @@ class FullGaussian(Likelihood[FullFactors]):
                 inner = root @ root.swapaxes(1, 2)
                 cross = cross + np.square(scores @ root).sum(axis=2)
                 total = total + np.trace(inner, axis1=1, axis2=2)
-                total_square = (
-                    total_square
-                    + np.square(inner).sum((1, 2))
-                    + 2 * (np.diagonal(inner, axis1=1, axis2=2) * noise[i]).sum(axis=1)
-                )
+                mixed = (np.diagonal(inner, axis1=1, axis2=2) * noise[i]).sum(axis=1)
+                total_square = total_square + np.square(inner).sum((1, 2)) + 2 * mixed
             moments = (square + total[:, None]) ** 2 + 4 * cross + 2 * total_square[:, None]
             fourth[i] += (weights * moments).sum(axis=1)
         return d + 0.5 * (fourth / statistics.n - d)
 
     def log_evidence(self, statistics: FullFactors | FullUnions | FullSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_det_posterior(prior))
+        return self.prior.log_evidence(statistics, statistics.log_det_posterior(self.prior))
 
     def coordinates(self, statistics: FullFactors, corpus: FullFactors) -> tuple[np.ndarray, np.ndarray]:
         root = _inverse_root(corpus.covariance[0])
@@ -283,7 +276,7 @@ class FullGaussian(Likelihood[FullFactors]):
         root = np.linalg.qr(rows, mode="r") / np.sqrt(n)  # root.T @ root is the covariance
         factor = Groups(np.sqrt(strength) * root, [0, len(root)])
         kept = pseudo_vectors(mean, strength, root.T, statistics)
-        return FullFactors(np.array([strength]), mean[None], kept, (factor,), statistics.reg_covar)
+        return FullFactors(np.array([strength]), mean[None], (factor,), statistics.reg_covar, kept=kept)
 
 
 def _equal_sized(rows: np.ndarray) -> Groups:
@@ -378,9 +371,7 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
 
 def _by_lanes(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log determinants of small matrices in compiled code, and estimates of their rounding errors."""
-    sizes = [
-        np.where(f.any(axis=2), np.arange(1, f.shape[1] + 1), 0).max(axis=1, initial=0) for _, _, f in (left, right)
-    ]
+    sizes = [(f.any(axis=2) * np.arange(1, f.shape[1] + 1)).max(axis=1, initial=0) for _, _, f in (left, right)]
     order = np.argsort(sizes[1], kind="stable")
     (n, mean, f), (m, mean_right, g) = left, (value[order] for value in right)
     p, q, ridge = sizes[0], sizes[1][order], ridge[:, order]

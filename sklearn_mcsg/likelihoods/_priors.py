@@ -1,4 +1,4 @@
-"""Conjugate priors for the Bayes factor, given by the user or learnt from a corpus.
+"""Conjugate priors of the normal likelihoods for the Bayes factor, given by the user or learnt from a corpus.
 
 A learnt prior is an empirical Bayes estimate by the method of moments (`learn_shape`). It is a closed-form function of
 the groups' statistics, so it does not depend on the order of the groups or on how they are divided into batches.
@@ -15,8 +15,7 @@ from scipy.special import gammaln, multigammaln
 
 from sklearn_mcsg.storage import register
 
-__all__ = ["NormalGamma", "NormalWishart"]
-
+LOG_2PI = float(np.log(2 * np.pi))
 _KAPPA_RANGE = 1e-3, 1e3
 _ALPHA_MAX = 100.0  # beyond it the variances of groups hardly differ
 
@@ -79,7 +78,7 @@ class NormalGamma:
         def of_total(n: np.ndarray) -> np.ndarray:
             log_ratio = 0.5 * features * np.log(self.kappa / (self.kappa + n))
             log_gamma = gammaln(self.alpha + 0.5 * features * n) - gammaln(self.alpha)
-            return scales * (log_ratio + log_gamma - 0.5 * features * n * np.log(2 * np.pi))
+            return scales * (log_ratio + log_gamma - 0.5 * features * n * LOG_2PI)
 
         prior_log_rate = np.broadcast_to(np.log(self.beta), scales).sum()
         alpha = self.alpha + 0.5 * features * statistics.n
@@ -159,6 +158,11 @@ class NormalWishart:
 
         log_det_prior = 2 * np.log(np.diag(root)).sum()
         return statistics.of_total(of_total) - 0.5 * (n * log_det_prior + (self.dof + n) * log_det)
+
+
+def representable(variance: np.ndarray, least: float = 1e-304) -> np.ndarray:
+    """Variances, with NaN where they are so small that they have lost digits; 0 stays 0."""
+    return np.where((variance > 0) & (variance < least), np.nan, variance)
 
 
 def check_prior(prior: object, kind: type, n_features: int, scales: int) -> None:

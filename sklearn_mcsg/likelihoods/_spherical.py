@@ -18,18 +18,16 @@ from sklearn_mcsg._memory import REPAIRS, count_within
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import per_vector
 from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, Segments, Unions, load_kernels
-from sklearn_mcsg.likelihoods._normal import LOG_2PI, normal_log_likelihood, outer_squares, representable
-from sklearn_mcsg.likelihoods._priors import NormalGamma, check_prior, learn_shape
+from sklearn_mcsg.likelihoods._priors import LOG_2PI, NormalGamma, check_prior, learn_shape, representable
 from sklearn_mcsg.likelihoods._statistics import (
-    VectorStatistics,
+    Statistics,
     centred_sums,
     corpus_mean,
     kept_vectors,
     merge,
-    pooled_vectors,
+    outer_squares,
     products_with_means,
     pseudo_vectors,
-    remaining_vectors,
     sum_over_vectors,
     unmerge,
 )
@@ -39,7 +37,7 @@ _MAX_EXPONENT = 70  # decimal exponent of variances beyond which their fourth po
 
 
 @dataclass(frozen=True, eq=False)
-class SphericalScatter(VectorStatistics):
+class SphericalScatter(Statistics):
     """Scatter of all features together, and the vectors when fourth moments are needed."""
 
     scatter: np.ndarray
@@ -62,13 +60,13 @@ class SphericalScatter(VectorStatistics):
         """Weight, sums of q = |x - mean|^2 / (d variance) and of q^2, and noise / variance, of all kept vectors."""
         variance = self.variance
 
-        def term(vectors: np.ndarray, piece: Groups, owners: slice, _: Any) -> np.ndarray:
+        def term(vectors: np.ndarray, piece: Groups, owners: slice) -> np.ndarray:
             square = np.square(vectors - per_vector(self.mean[owners], piece)).sum(axis=1)
             square /= per_vector(self.n_features * variance[owners], piece)
             return np.column_stack([square, square**2])
 
         for kept in self.kept:
-            second, fourth = sum_over_vectors([kept], term).T
+            second, fourth = sum_over_vectors(kept.groups, term).T
             yield kept.groups.totals, second, fourth, (self.reg_covar + (kept.noise or 0.0)) / variance
 
 
@@ -183,22 +181,22 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     def statistics(self, groups: Groups, *, reg_covar: float, order: int) -> SphericalScatter:
         check_prior(self.prior, NormalGamma, groups.n_features, scales=1)
         n, mean, m2 = centred_sums(groups, 2)
-        return SphericalScatter(n, mean, kept_vectors(groups, order), m2.sum(axis=1), reg_covar)
+        return SphericalScatter(n, mean, m2.sum(axis=1), reg_covar, kept=kept_vectors(groups, order))
 
     def statistics_of_moments(
         self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float
     ) -> SphericalScatter:
-        return SphericalScatter(n, mean, (), m2.sum(axis=1), reg_covar)
+        return SphericalScatter(n, mean, m2.sum(axis=1), reg_covar)
 
     def pool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
         u = merge(a, b)
         scatter = a.scatter + b.scatter + u.between * np.square(u.delta).sum(axis=1)
-        return SphericalScatter(u.n, u.mean, pooled_vectors(a, b), scatter, a.reg_covar)
+        return SphericalScatter(u.n, u.mean, scatter, a.reg_covar, kept=u.kept)
 
     def unpool(self, a: SphericalScatter, b: SphericalScatter) -> SphericalScatter:
-        u = unmerge(a.n, a.mean, b.n, b.mean)
+        u = unmerge(a, b)
         scatter = u.remainder(a.scatter - b.scatter + u.between * np.square(u.delta).sum(axis=1), a.scatter)
-        return SphericalScatter(u.n, u.mean, remaining_vectors(a, b), scatter, a.reg_covar)
+        return SphericalScatter(u.n, u.mean, scatter, a.reg_covar, kept=u.kept)
 
     def for_pairs(self, statistics: SphericalScatter) -> SphericalScatter:
         """For each vector: its deviation from the group's mean along that mean, and the square of the deviation."""
@@ -214,7 +212,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         return replace(statistics, kept=tuple(kept.with_values(values, 2, centre) for kept in statistics.kept))
 
     def log_likelihood(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
-        return normal_log_likelihood(statistics, statistics.log_variance, 1, copies=statistics.n_features)
+        return statistics.weighted(statistics.log_variance, LOG_2PI + 1, -0.5 * statistics.n_features)
 
     def vector_log_likelihood(self, statistics: SphericalScatter, vectors: np.ndarray) -> np.ndarray:
         d, variance = statistics.n_features, statistics.variance[:, None]
@@ -235,8 +233,7 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         return d + (0.5 * d * squares + cross) / n
 
     def log_evidence(self, statistics: SphericalScatter | SphericalUnions | SphericalSegments) -> np.ndarray:
-        prior: Any = self.prior
-        return prior.log_evidence(statistics, statistics.log_rate(prior), features=statistics.n_features)
+        return self.prior.log_evidence(statistics, statistics.log_rate(self.prior), features=statistics.n_features)
 
     def balance(self, statistics: SphericalScatter) -> SphericalScatter:
         n = statistics.n
@@ -268,7 +265,9 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         n, mean, deviation = corpus_mean(statistics)
         scatter = (statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)) / n
         kept = pseudo_vectors(mean, strength, scatter / len(mean), statistics)
-        return SphericalScatter(np.array([strength]), mean[None], kept, strength * scatter[None], statistics.reg_covar)
+        return SphericalScatter(
+            np.array([strength]), mean[None], strength * scatter[None], statistics.reg_covar, kept=kept
+        )
 
 
 def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -314,8 +313,7 @@ def _moments_about_unions(
         projected = np.zeros((3, len(near), len(far)))
         for owners, piece, numbers, products in products_with_means(kept, far.mean - kept.centre, deviations):
             load_kernels().add_moments(products, *numbers.T, piece.row_weights, piece.offsets, projected[:, owners])
-        values: Any = kept.values
-        squares = values.rows()[:, 1]
+        squares = kept.values.rows()[:, 1]
         totals = np.column_stack([kept.groups.totals, kept.groups.sum(np.column_stack([squares, squares**2]))])
         total = sums.setdefault(kept.noise, np.zeros((3, len(near), len(far))))
         load_kernels().add_moments_about_unions(projected, distances, near.n, far.n, totals, total)

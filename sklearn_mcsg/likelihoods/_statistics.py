@@ -8,24 +8,38 @@ no small sufficient statistic, the statistics keep the vectors themselves, by re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_mcsg._memory import FACTORS, PRODUCTS, count_within
-from sklearn_mcsg.groups import Groups, Rows
+from sklearn_mcsg.groups import Groups, Rows, packed, united
 from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
-from sklearn_mcsg.groups.regroup import packed, united, without_labels
+from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.storage import register
 
 _NOTHING = 1e-14  # share of a group's weight or scatter that rounding may leave when its vectors are removed
 
 
+class Weighted:
+    """What has total weights `n`: one for each group, pair of groups or segment."""
+
+    n: Any
+
+    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
+        """Values plus a constant, times a factor and the total weights; values may be overwritten."""
+        return (values + constant) * (factor * self.n)
+
+    def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the total weights."""
+        return function(self.n)
+
+
 @register
 @dataclass(frozen=True, eq=False)
-class Statistics:
+class Statistics(Weighted):
     """Sufficient statistics of many groups: arrays whose first axis runs over the groups.
 
     Likelihoods derive their own class from it. Fields that are arrays, `Groups`, or tuples of arrays or `Groups` are
@@ -37,10 +51,13 @@ class Statistics:
         Total weight of each group: its number of vectors when there are no weights.
     mean : ndarray of shape (n_groups, n_features)
         Weighted mean of its vectors; 0 for a group without vectors.
+    kept : tuple of KeptVectors, default=()
+        Vectors of the same groups, for moments above the second order: a union keeps those of both groups apart.
     """
 
     n: np.ndarray
     mean: np.ndarray
+    kept: tuple[KeptVectors, ...] = field(default=(), kw_only=True)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -75,7 +92,7 @@ class Statistics:
     @property
     def keeps_vectors(self) -> bool:
         """Whether the vectors of the groups are kept, because moments above the second order are needed."""
-        return False
+        return len(self.kept) > 0
 
     @property
     def has_fixed_size(self) -> bool:
@@ -84,15 +101,19 @@ class Statistics:
 
     def without_vectors(self) -> Self:
         """The same statistics without kept vectors."""
-        return self
+        return replace(self, kept=())
 
     def with_vectors(self, *sources: Self) -> Self:
         """The same statistics with the vectors that others keep of the same groups."""
-        return self
+        return replace(self, kept=tuple(kept for source in sources for kept in source.kept))
 
     def consolidated(self) -> Self:
         """The same statistics, of groups pooled many times, in a form that does not grow with the number of times."""
-        return self
+        if len(self.kept) < 2:
+            return self
+        joined = Groups.concatenate([kept.groups for kept in self.kept])
+        owners = np.tile(np.arange(len(self)), len(self.kept))
+        return replace(self, kept=(KeptVectors(united(joined, owners, len(self))),))
 
     def map_batches(self, function: Callable[[Self], Self], batches: Iterable[slice]) -> Self:
         """Apply a function to batches of groups, one after the other, and join the results.
@@ -109,14 +130,6 @@ class Statistics:
                     joined.setdefault(name, []).append(value)
         whole = {name: _concatenate(value) if isinstance(value, list) else value for name, value in joined.items()}
         return replace(result, **whole)
-
-    def weighted(self, values: np.ndarray, constant: float = 0.0, factor: float = 1.0) -> np.ndarray:
-        """Values plus a constant, times a factor and the total weight; values may be overwritten."""
-        return (values + constant) * (factor * self.n)
-
-    def of_total(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """A function of the total weights."""
-        return function(self.n)
 
     @property
     def finite(self) -> np.ndarray:
@@ -147,49 +160,19 @@ class Statistics:
         return {name: value for name, value in self._fields().items() if isinstance(value, np.ndarray)}
 
 
-@dataclass(frozen=True, eq=False)
-class VectorStatistics(Statistics):
-    """Statistics that may keep the vectors of the groups, for moments above the second order.
-
-    Attributes
-    ----------
-    kept : tuple of KeptVectors
-        Vectors of the same groups: a union keeps those of both groups apart. It is empty if no vectors are kept.
-    """
-
-    kept: tuple[KeptVectors, ...]
-
-    @property
-    def keeps_vectors(self) -> bool:
-        return len(self.kept) > 0
-
-    def without_vectors(self) -> Self:
-        return replace(self, kept=())
-
-    def with_vectors(self, *sources: Self) -> Self:
-        return replace(self, kept=tuple(kept for source in sources for kept in source.kept))
-
-    def consolidated(self) -> Self:
-        if len(self.kept) < 2:
-            return self
-        joined = Groups.concatenate([kept.groups for kept in self.kept])
-        owners = np.tile(np.arange(len(self)), len(self.kept))
-        return replace(self, kept=(KeptVectors(united(joined, owners, len(self))),))
-
-
 @register
 @dataclass(frozen=True, eq=False)
 class KeptVectors:
     """Vectors of the groups that some statistics describe, and the noise around each vector.
 
     `noise` is None for observed vectors. For pseudo-vectors of a prior it describes their distribution, in the
-    form that the likelihood uses. `values` are a few numbers for each vector, if `Likelihood.for_pairs` computed them
-    in advance, and `centre` is the point that they refer to.
+    form that the likelihood uses. `values` are `Groups` of a few numbers for each vector, if `Likelihood.for_pairs`
+    computed them in advance, and `centre` is the point that they refer to.
     """
 
     groups: Groups
     noise: Any = None
-    values: Groups | None = None
+    values: Any = None
     centre: Any = None
 
     def __getitem__(self, key: Rows) -> KeptVectors:
@@ -216,25 +199,12 @@ def kept_vectors(groups: Groups, order: int) -> tuple[KeptVectors, ...]:
 
 
 def pseudo_vectors(
-    location: np.ndarray, strength: float, noise: object, statistics: VectorStatistics
+    location: np.ndarray, strength: float, noise: object, statistics: Statistics
 ) -> tuple[KeptVectors, ...]:
     """Pseudo-vectors as one weighted vector with noise, if the statistics of the corpus keep vectors."""
     if not statistics.keeps_vectors:
         return ()
     return (KeptVectors(Groups(location[None], [0, 1], weights=[strength]), noise),)
-
-
-def pooled_vectors(a: VectorStatistics, b: VectorStatistics) -> tuple[KeptVectors, ...]:
-    """Vectors of groups that are pooled, without the numbers that refer to the means of single groups."""
-    return tuple(replace(kept, values=None, centre=None) for kept in a.kept + b.kept)
-
-
-def remaining_vectors(a: VectorStatistics, b: VectorStatistics) -> tuple[KeptVectors, ...]:
-    """Vectors of groups in `a` without those in `b`, which get negative weights: sums over them cancel."""
-    removed = (kept.groups for kept in b.kept)
-    negative = (packed(g.vectors, g.offsets, g.indices, -g.row_weights) for g in removed)
-    kept = (replace(kept, values=None, centre=None) for kept in a.kept)
-    return (*kept, *map(KeptVectors, negative))
 
 
 def _take(value: Any, key: Rows) -> Any:
@@ -288,11 +258,6 @@ def mean_of(groups: Groups, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return n, groups.sum(vectors) / np.where(n > 0, n, 1)[:, None]
 
 
-def mean_moments(block: Groups) -> tuple[np.ndarray, ...]:
-    """Total weight and weighted mean of each group."""
-    return mean_of(block, block.rows())
-
-
 def centred_sums(groups: Groups, order: int) -> tuple[np.ndarray, ...]:
     """Weight, mean and centred power sums from the second to the given order, of each group and feature."""
 
@@ -319,6 +284,7 @@ class Merge:
     share_a: np.ndarray  # of the first group in the total weight
     share_b: np.ndarray
     between: np.ndarray  # n m / (n + m), the weight of the squared difference
+    kept: tuple[KeptVectors, ...] = ()
 
     def remainder(self, values: np.ndarray, whole: np.ndarray, signed: bool = False) -> np.ndarray:
         """Sums after vectors were removed from `whole` ones; 0 where nothing but rounding errors remains."""
@@ -327,8 +293,17 @@ class Merge:
 
 
 def merge(a: Statistics, b: Statistics) -> Merge:
-    """Pool weights and means, row by row."""
-    return merge_means(a.n, a.mean, b.n, b.mean)
+    """Pool weights, means and kept vectors, row by row, without the numbers that refer to the means of groups."""
+    kept = tuple(replace(kept, values=None, centre=None) for kept in a.kept + b.kept)
+    return replace(merge_means(a.n, a.mean, b.n, b.mean), kept=kept)
+
+
+def unmerge(a: Statistics, b: Statistics) -> Merge:
+    """The groups of `a` without those of `b`, whose vectors get negative weights: sums over them cancel."""
+    removed = (kept.groups for kept in b.kept)
+    negative = tuple(KeptVectors(packed(g.vectors, g.offsets, g.indices, -g.row_weights)) for g in removed)
+    kept = tuple(replace(kept, values=None, centre=None) for kept in a.kept)
+    return replace(unmerge_means(a.n, a.mean, b.n, b.mean), kept=kept + negative)
 
 
 def merge_means(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
@@ -361,7 +336,7 @@ def merge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple
     return u.n, u.mean, m2, m3, m4
 
 
-def unmerge(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
+def unmerge_means(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -> Merge:
     """Weights and means of one collection without another, row by row: `merge_means` with negative weights."""
     u = merge_means(n, mean, -np.minimum(m, n), other)
     remains = u.n > _NOTHING * n
@@ -370,35 +345,26 @@ def unmerge(n: np.ndarray, mean: np.ndarray, m: np.ndarray, other: np.ndarray) -
 
 def unmerge_moments(a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """Weights, means and centred power sums of `a` without `b`, row by row: `merge_moments` with negative sums."""
-    u = unmerge(*a[:2], *b[:2])
+    u = unmerge_means(*a[:2], *b[:2])
     n, mean, *sums = b
-    negative = (-power for power in sums)
-    _, _, *differences = merge_moments(a, (-np.minimum(n, a[0]), mean, *negative))
-    orders = range(2, len(a))
-    sums = [u.remainder(differences[k - 2], a[k], signed=k == 3) for k in orders]
-    return u.n, u.mean, *sums
+    difference = merge_moments(a, (-np.minimum(n, a[0]), mean, *(-power for power in sums)))
+    return u.n, u.mean, *(u.remainder(difference[k], a[k], signed=k == 3) for k in range(2, len(a)))
 
 
-def sum_over_vectors(
-    collections: Sequence[KeptVectors], term: Callable[[np.ndarray, Groups, slice, Any], np.ndarray]
-) -> np.ndarray:
-    """Weighted sum over each group's vectors of ``term(vectors, piece, owners, noise)``, in pieces of bounded size.
+def sum_over_vectors(groups: Groups, term: Callable[[np.ndarray, Groups, slice], np.ndarray]) -> np.ndarray:
+    """Weighted sum over each group's vectors of ``term(vectors, piece, owners)``, in pieces of bounded size.
 
     `piece` has the vectors as groups, and `owners` is the slice of the groups that they belong to. `term` returns one
     row per vector; its columns, if any, are summed separately.
     """
-    total = np.zeros(())
-    for kept in collections:
-        groups = kept.groups
-        some = pieces(groups, block_rows(groups)) if groups.n_rows else [(slice(0, len(groups)), groups)]
-        sums = np.zeros(())
-        for owners, piece in some:
-            values = piece.sum(term(piece.rows(), piece, owners, kept.noise))
-            if not sums.shape:
-                sums = np.zeros((len(groups), *values.shape[1:]))
-            sums[owners] += values
-        total = total + sums
-    return total
+    some = pieces(groups, block_rows(groups)) if groups.n_rows else [(slice(0, len(groups)), groups)]
+    sums = np.zeros(())
+    for owners, piece in some:
+        values = piece.sum(term(piece.rows(), piece, owners))
+        if not sums.shape:
+            sums = np.zeros((len(groups), *values.shape[1:]))
+        sums[owners] += values
+    return sums
 
 
 def corpus_mean(statistics: Statistics) -> tuple[float, np.ndarray, np.ndarray]:
@@ -408,22 +374,15 @@ def corpus_mean(statistics: Statistics) -> tuple[float, np.ndarray, np.ndarray]:
     return n, mean, statistics.mean - mean
 
 
-def padded(collections: Sequence[Groups]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of parallel collections as one (n_groups, n_rows, n_features) array, and their weights.
-
-    Missing rows are zero with weight 0.
-    """
-    arrays, weights = [], []
+def padded(collections: Sequence[Groups]) -> np.ndarray:
+    """The rows of parallel collections as one (n_groups, n_rows, n_features) array, where missing rows are zero."""
+    arrays = []
     for groups in collections:
         width = int(groups.sizes.max(initial=0))
-        filled = np.arange(width) < groups.sizes[:, None]
         array = np.zeros((len(groups), width, groups.n_features))
-        array[filled] = groups.rows()
-        weight = np.zeros(filled.shape)
-        weight[filled] = groups.row_weights
+        array[np.arange(width) < groups.sizes[:, None]] = groups.rows()
         arrays.append(array)
-        weights.append(weight)
-    return np.concatenate(arrays, axis=1), np.concatenate(weights, axis=1)
+    return np.concatenate(arrays, axis=1)
 
 
 def products_with_means(
@@ -435,7 +394,11 @@ def products_with_means(
     that slice, the piece, the numbers, and the products.
     """
     step = min(count_within(8 * len(means), PRODUCTS), count_within(8 * kept.groups.n_features, FACTORS))
-    values: Any = kept.values
-    for (owners, piece), (_, some) in zip(pieces(kept.groups, step), pieces(values, step), strict=True):
+    for (owners, piece), (_, some) in zip(pieces(kept.groups, step), pieces(kept.values, step), strict=True):
         numbers = some.rows()
         yield owners, piece, numbers, vectors(piece, owners, numbers) @ means.T
+
+
+def outer_squares(x: np.ndarray, p: np.ndarray, y: np.ndarray, q: np.ndarray, factor: float) -> np.ndarray:
+    """The matrix p + q + factor x.y in one matrix product, with p and q as two more features."""
+    return np.column_stack([x, p, np.ones_like(p)]) @ np.column_stack([factor * y, np.ones_like(q), q]).T

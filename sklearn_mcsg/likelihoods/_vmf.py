@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,17 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import block_rows, group_of, per_vector, pieces
 from sklearn_mcsg.likelihoods import bessel
 from sklearn_mcsg.likelihoods._base import Likelihood, Segments, Unions, load_kernels
-from sklearn_mcsg.likelihoods._normal import outer_squares
 from sklearn_mcsg.likelihoods._statistics import (
     KeptVectors,
-    VectorStatistics,
+    Statistics,
     by_blocks,
     corpus_mean,
     kept_vectors,
     mean_of,
     merge,
-    pooled_vectors,
+    outer_squares,
     products_with_means,
     pseudo_vectors,
-    remaining_vectors,
     sum_over_vectors,
     unmerge,
 )
@@ -56,11 +54,8 @@ class AxialMoments:
     @classmethod
     def of(cls, kappa: float, n_features: int) -> AxialMoments:
         length = float(bessel.mean_length(kappa, n_features))
-        return cls(
-            length,
-            length / kappa if kappa > 0 else 1 / n_features,
-            float(bessel.mean_length_derivative(kappa, n_features)),
-        )
+        axial = float(bessel.mean_length_derivative(kappa, n_features))
+        return cls(length, length / kappa if kappa > 0 else 1 / n_features, axial)
 
     @classmethod
     def noise(cls, reg_covar: float, n_features: int) -> AxialMoments:
@@ -78,7 +73,7 @@ class AxialMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class Resultants(VectorStatistics):
+class Resultants(Statistics):
     """Mean resultant vectors, noise included."""
 
     reg_covar: float
@@ -119,16 +114,15 @@ class Resultants(VectorStatistics):
         length, kappa = self.model()
         direction = self.mean / np.where(length > 0, length, 1)[:, None]
         expected = bessel.mean_length(kappa, self.n_features)  # the length itself, when kappa is exact
-        noise = AxialMoments.noise(self.reg_covar, self.n_features)
 
-        def term(vectors: np.ndarray, piece: Groups, owners: slice, own: AxialMoments | None) -> np.ndarray:
+        def term(noise: AxialMoments, vectors: np.ndarray, piece: Groups, owners: slice) -> np.ndarray:
             unit, axis = _unit(vectors), per_vector(direction[owners], piece)
             t = (unit * axis).sum(axis=1)
             rest = np.square(unit - t[:, None] * axis).sum(axis=1)  # 1 - t^2 without cancellation
-            squares = (own or noise).squares(t, rest, per_vector(expected[owners], piece), self.n_features)
-            return np.column_stack(squares)
+            return np.column_stack(noise.squares(t, rest, per_vector(expected[owners], piece), self.n_features))
 
-        return sum_over_vectors(self.kept, term).T
+        sums = (sum_over_vectors(kept.groups, partial(term, noise)) for kept, noise in self.noisy_vectors())
+        return np.sum(list(sums), axis=0).T
 
 
 class ResultantUnions(Unions[Resultants]):
@@ -220,17 +214,17 @@ class VonMisesFisher(Likelihood[Resultants]):
         _check_directions(groups)
         n, mean = by_blocks(groups, lambda block: mean_of(block, _unit(block.rows())))
         length = AxialMoments.noise(reg_covar, groups.n_features).length
-        return Resultants(n, length * mean, kept_vectors(groups, order), reg_covar, self.concentration)
+        return Resultants(n, length * mean, reg_covar, self.concentration, kept=kept_vectors(groups, order))
 
     def pool(self, a: Resultants, b: Resultants) -> Resultants:
         u = merge(a, b)
-        return Resultants(u.n, u.mean, pooled_vectors(a, b), a.reg_covar, a.concentration)
+        return Resultants(u.n, u.mean, a.reg_covar, a.concentration, kept=u.kept)
 
     def unpool(self, a: Resultants, b: Resultants) -> Resultants:
-        u = unmerge(a.n, a.mean, b.n, b.mean)
+        u = unmerge(a, b)
         longest = AxialMoments.noise(a.reg_covar, a.n_features).length
         excess = np.maximum(np.linalg.norm(u.mean, axis=1) / longest, 1)[:, None]  # by rounding
-        return Resultants(u.n, u.mean / excess, remaining_vectors(a, b), a.reg_covar, a.concentration)
+        return Resultants(u.n, u.mean / excess, a.reg_covar, a.concentration, kept=u.kept)
 
     def for_pairs(self, statistics: Resultants) -> Resultants:
         """For each vector: the factors to unit length, and its direction's product with the group's resultant."""
@@ -281,9 +275,8 @@ class VonMisesFisher(Likelihood[Resultants]):
         """Arc length of concentrations from the corpus' own."""
         d = corpus.n_features
         finite = np.where(np.isfinite(kappa), kappa, 0)
-        return np.where(
-            np.isfinite(kappa), bessel.arc_length(finite, d) - bessel.arc_length(corpus.model()[1], d), np.inf
-        )
+        arc = bessel.arc_length(finite, d) - bessel.arc_length(corpus.model()[1], d)
+        return np.where(np.isfinite(kappa), arc, np.inf)
 
     def pseudo_group(self, statistics: Resultants, strength: float) -> Resultants:
         _, mean, _ = corpus_mean(statistics)
@@ -292,7 +285,7 @@ class VonMisesFisher(Likelihood[Resultants]):
         if statistics.keeps_vectors:
             kappa = float(bessel.concentration(length, len(mean)))
             kept = pseudo_vectors(mean / (length or 1.0), strength, AxialMoments.of(kappa, len(mean)), statistics)
-        return Resultants(np.array([strength]), mean[None], kept, statistics.reg_covar, statistics.concentration)
+        return Resultants(np.array([strength]), mean[None], statistics.reg_covar, statistics.concentration, kept=kept)
 
 
 def _tangent_axes(corpus: Resultants) -> np.ndarray:

@@ -17,8 +17,7 @@ from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.explanation import VectorExplanation, explain_boundary
-from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.groups.regroup import united
+from sklearn_mcsg.groups import Groups, GroupsLike, united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
 from sklearn_mcsg.segmentation._sequence import (
     Costs,

@@ -20,8 +20,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import packed
+from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
 from sklearn_mcsg.text._lookup import Found, look_up
