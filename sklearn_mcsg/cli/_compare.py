@@ -64,8 +64,9 @@ def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> 
 
 def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
     """The pipeline, fitted to the reference texts, and its calibration if there are enough texts."""
-    exact: Any = {"n_references": _N_REFERENCES, "n_jobs": 1}
-    vectorizer, last = make_pipeline(options, **exact) if options.exact else make_embedding(options, n_jobs=1)
+    vectorizer, last = (make_pipeline if options.exact else make_embedding)(options, n_jobs=1)
+    if options.exact:
+        last.set_params(n_references=_N_REFERENCES)
     if options.corpus is None:
         texts = load_short_texts().data
         groups = vectorizer.fit_transform(texts)

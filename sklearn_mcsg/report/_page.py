@@ -28,8 +28,6 @@ from sklearn_mcsg.report._packing import pack
 from sklearn_mcsg.report._vocabulary import shown_vocabulary
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
-__all__ = ["cluster_report", "write_report"]
-
 MOST_TEXTS = 20_000
 _SCRIPTS = "data", "tree", "map", "clusters", "pair", "page"
 

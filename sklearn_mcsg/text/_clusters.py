@@ -21,8 +21,6 @@ from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
 
-__all__ = ["ClusterSummary", "TextClusters", "cluster_texts"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterSummary:

@@ -18,8 +18,6 @@ from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_tex
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.wording import FOLDED, Wordings
 
-__all__ = ["find_duplicate_texts"]
-
 _THRESHOLD = 0.6  # of texts that may be duplicates
 _EVERY_PAIR = 2.0  # no distance of embeddings is larger
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-__all__ = ["explain_texts"]
-
 
 def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["load_word_vectors"]
-
 _CHUNK = 2**18  # bytes: enough to recognise a format, few enough for caches
 _FIELD = re.compile(rb"[^ \t]+")
 _HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+([1-9]\d{0,17})[ \t\r]*")

@@ -17,8 +17,6 @@ from sklearn_mcsg.similarity.estimator import split_pipeline
 from sklearn_mcsg.text._search import TextSearch
 from sklearn_mcsg.text.tables import files_of
 
-__all__ = ["IndexUpdate", "update_index"]
-
 
 class IndexUpdate(NamedTuple):
     """An index of texts, and how it was obtained.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,45 +14,25 @@ from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
 from sklearn_mcsg.text.tables import is_static_model
 
-__all__ = ["make_text_embedding", "make_text_similarity"]
+_WORD_VECTORS = {"weighting": ("sif", "norm"), "whiten": 0.5, "spread": 1.0}
+_STATIC_MODEL = {"weighting": "norm", "whiten": 0.125, "spread": 0.5}  # trained to be averaged
 
 
-class _Recipe(NamedTuple):
-    """Parameters that follow from the kind of vectors."""
-
-    weighting: Any
-    whiten: float
-    spread: float
-
-    @classmethod
-    def for_vectors(cls, vectors: Any) -> _Recipe:
-        return _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
-
-    def or_given(self, **given: Any) -> dict[str, Any]:
-        """The given parameters, and those of the recipe in place of ``"auto"``."""
-        return {name: getattr(self, name) if value == "auto" else value for name, value in given.items()}
-
-
-_WORD_VECTORS = _Recipe(("sif", "norm"), whiten=0.5, spread=1.0)
-_STATIC_MODEL = _Recipe("norm", whiten=0.125, spread=0.5)  # trained to be averaged
+def _recommended(vectors: Any, **given: Any) -> dict[str, Any]:
+    """The given parameters; those that are ``"auto"`` follow from the kind of vectors."""
+    recipe = _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
+    return {name: recipe[name] if value == "auto" else value for name, value in given.items()}
 
 
 def make_text_similarity(
     *,
     vectors: Any = "glove-6b-50d",
-    tokenizer: Callable[[str], Iterable[str]] | None = None,
-    lowercase: bool = True,
-    pad_token: str | None = None,
     weighting: Any = "auto",
-    frequencies: str | Mapping[str, float] | None = "zipf",
-    a: float = 1e-3,
-    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: str | Likelihood = "diag",
     criterion: str | Criterion = "aic",
     output: str = "centered",
     prior_strength: float = 0.5,
-    n_references: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -69,20 +48,8 @@ def make_text_similarity(
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors or a static model, as in `EmbeddingVectorizer`.
-    tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
-    lowercase : bool, default=True
-        Whether to convert texts to lower case first.
-    pad_token : str, default=None
-        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
-    frequencies : "zipf", mapping or None, default="zipf"
-        Source of the frequencies of words that ``"sif"`` uses.
-    a : float, default=1e-3
-        Frequency at which ``"sif"`` halves a weight.
-    unit_norm : bool, default=True
-        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
@@ -93,8 +60,6 @@ def make_text_similarity(
         What the pipeline returns, as in `ModelComparisonSimilarity`; all but the first and the last are distances.
     prior_strength : float, default=0.5
         Number of pseudo-vectors, with the mean and variance of the fitted corpus, that are added to every text.
-    n_references : int, default=512
-        Largest number of reference texts for ``"centered"``.
     random_state : int, RandomState instance or None, default=None
         Determines the reference texts. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -116,23 +81,12 @@ def make_text_similarity(
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
-    vectorizer = EmbeddingVectorizer(
-        vectors,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        pad_token=pad_token,
-        frequencies=frequencies,
-        a=a,
-        unit_norm=unit_norm,
-        unknown=unknown,
-        **_Recipe.for_vectors(vectors).or_given(weighting=weighting),
-    )
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
     similarity = ModelComparisonSimilarity(
         likelihood,
         criterion,
         output=output,
         prior_strength=prior_strength,
-        n_references=n_references,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -143,13 +97,7 @@ def make_text_similarity(
 def make_text_embedding(
     *,
     vectors: Any = "glove-6b-50d",
-    tokenizer: Callable[[str], Iterable[str]] | None = None,
-    lowercase: bool = True,
-    pad_token: str | None = None,
     weighting: Any = "auto",
-    frequencies: str | Mapping[str, float] | None = "zipf",
-    a: float = 1e-3,
-    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: Any = "diag",
     whiten: Any = "auto",
@@ -176,20 +124,8 @@ def make_text_embedding(
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors or a static model, as in `EmbeddingVectorizer`.
-    tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
-    lowercase : bool, default=True
-        Whether to convert texts to lower case first.
-    pad_token : str, default=None
-        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word, as in `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
-    frequencies : "zipf", mapping or None, default="zipf"
-        Source of the frequencies of words that ``"sif"`` uses.
-    a : float, default=1e-3
-        Frequency at which ``"sif"`` halves a weight.
-    unit_norm : bool, default=True
-        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
@@ -224,18 +160,7 @@ def make_text_embedding(
            [-0.5, -0.5,  1. ,  0. ],
            [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
     """
-    recipe = _Recipe.for_vectors(vectors)
-    vectorizer = EmbeddingVectorizer(
-        vectors,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        pad_token=pad_token,
-        frequencies=frequencies,
-        a=a,
-        unit_norm=unit_norm,
-        unknown=unknown,
-        **recipe.or_given(weighting=weighting),
-    )
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
     embedding = GroupEmbedding(
         likelihood,
         n_components=n_components,
@@ -244,6 +169,6 @@ def make_text_embedding(
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
-        **recipe.or_given(whiten=whiten, spread=spread),
+        **_recommended(vectors, whiten=whiten, spread=spread),
     )
     return Pipeline([("vectorizer", vectorizer), ("embedding", embedding)])

@@ -28,8 +28,6 @@ from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
-__all__ = ["Queries", "TextHits", "TextSearch"]
-
 Query = str | Sequence[str]  # a text, or several texts that are one query
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
 _WORDS_COUNT = 2  # times as much as the cosine, if a text has all words of the query

@@ -24,19 +24,9 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import packed
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
-from sklearn_mcsg.text._lookup import Found, look_up
 from sklearn_mcsg.text._spelling import sample, spelled
-from sklearn_mcsg.text._tokenised import Tokenisation, TokenisedTexts, Tokens, check_texts, into_words
+from sklearn_mcsg.text._tokenised import Found, Tokenisation, TokenisedTexts, Tokens, check_texts, into_words, look_up
 from sklearn_mcsg.text.tables import WordTable, is_static_model, lengths, open_table
-
-__all__ = [
-    "Coverage",
-    "EmbeddingVectorizer",
-    "coverage_of",
-    "mean_weights",
-    "share_of_unknown_words",
-    "warn_of_empty_texts",
-]
 
 
 @register
