@@ -31,7 +31,6 @@ from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _layout as layout
 from sklearn_mcsg.report import _packing as packing
 from sklearn_mcsg.report import _page as page_module
-from sklearn_mcsg.report import _vocabulary as vocabulary
 from sklearn_mcsg.report import write_report
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
@@ -222,12 +221,12 @@ def test_long_texts_are_cut_and_their_length_is_kept():
     data = Page(page).data
     assert data["cut"] == {"11": 1_200_000}
     assert len(unpacked_json(data["texts"])[11]) == content.MOST_CHARACTERS
-    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == vocabulary.TOO_LONG
+    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == content.TOO_LONG
     assert len(page) < 200_000
 
 
 def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
-    monkeypatch.setattr(vocabulary, "_BYTES", 12 * 20)
+    monkeypatch.setattr(content, "_WORD_BYTES", 12 * 20)
     texts = corpus(30)
     data = Page(report(texts)).data["vocabulary"]
     names = unpacked_json(data["words"])
@@ -235,7 +234,7 @@ def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
     assert names[0] == "the"
     sizes = unpacked(data["sizes"], "<i2")
     known = [set(re.findall(r"\w+", text.lower())) <= set(names) for text in texts]
-    assert_array_equal(sizes == vocabulary.TOO_RARE, np.logical_not(known))
+    assert_array_equal(sizes == content.TOO_RARE, np.logical_not(known))
     assert len(unpacked(data["tokens"], "<u2")) == sizes[sizes > 0].sum()
 
 

@@ -111,14 +111,9 @@ def _show(result: dict[str, Any], meaning: str, explanation: Explanation, equal:
     p = result["p_value"]
     chance = ("-" if p is None else f"{p:.4f}", meaning)
     if exact:
-        rows = {
-            "distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"),
-            "p-value": chance,
-            "similarity": (
-                f"{result['similarity']:.2f}",
-                f"evidence for one shared model; identical texts: {equal:.0f}",
-            ),
-        }
+        evidence = f"evidence for one shared model; identical texts: {equal:.0f}"
+        rows = {"distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"), "p-value": chance}
+        rows["similarity"] = f"{result['similarity']:.2f}", evidence
         rounding, decimals = 1, 1
         foot = "Evidence of each word for or against one shared model, relative to the average word."
     else:
