@@ -29,7 +29,6 @@ from sklearn_mcsg import (
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _layout as layout
-from sklearn_mcsg.report import _packing as packing
 from sklearn_mcsg.report import _page as page_module
 from sklearn_mcsg.report import write_report
 from sklearn_mcsg.text import ClusterSummary
@@ -407,7 +406,7 @@ def test_quantized_columns():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=50), 1e-6 * rng.normal(size=50), np.zeros(50)])
     for dtype in (np.int8, np.int16):
-        packed = packing.quantized(rows, dtype)
+        packed = content.quantized(rows, dtype)
         error = np.abs(unquantized(packed) - rows).max(axis=0)
         assert (error <= 0.501 * np.abs(rows).max(axis=0) / np.iinfo(dtype).max).all()
 
@@ -450,7 +449,7 @@ def test_nothing_is_loaded_and_no_other_script_runs():
 
 
 def test_settings_and_versions_are_listed():
-    params = {"tokenizer": str.split, "likelihood": VonMisesFisher()}
+    params = {"vectorizer__tokenizer": str.split, "likelihood": VonMisesFisher()}
     page = report(corpus(6), params=params, settings={"command": "mcsg cluster"})
     text = re.sub(r"\s+", " ", Page(page).find(tag="footer")[0]["text"])
     for part in (

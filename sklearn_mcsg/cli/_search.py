@@ -90,26 +90,19 @@ def _fitted(options: argparse.Namespace, corpus: Corpus, texts: TokenisedTexts) 
     """The search of a corpus, from the saved index if there is one."""
     make = make_pipeline if options.exact else make_embedding
     words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
-    jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
+    jobs: Any = {"n_jobs": options.jobs, "verbose": not options.quiet}
     if options.index is None:
-        search = TextSearch(make(options), words=words, **jobs)
-        search.fit(texts)
+        search = TextSearch(make(options), words=words, **jobs).fit(texts)
     else:  # which does not depend on the number of jobs
         search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
-        search = _opened(options, search, texts, jobs)
+        search, n_reused, replaced = update_index(options.index, search, texts, **jobs)
+        if replaced:
+            tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
+        elif 0 < n_reused < len(texts):
+            tell(options, f"The index had {count(n_reused, 'text')}; the new ones were added.")
     known = np.isin(np.arange(len(corpus.texts)), search.known_)
     only_with_words(options, corpus, known, search.vectorizer_[0])
     return search
-
-
-def _opened(options: argparse.Namespace, search: TextSearch, texts: TokenisedTexts, jobs: dict[str, Any]) -> TextSearch:
-    """The saved index of a corpus, up to date."""
-    update = update_index(options.index, search, texts, **jobs)
-    if update.replaced:
-        tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
-    elif 0 < update.n_reused < len(texts):
-        tell(options, f"The index had {count(update.n_reused, 'text')}; the new ones were added.")
-    return update.index
 
 
 def _with_words(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import isfinite
 from typing import Any
+from zlib import compress
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +23,6 @@ from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.likelihoods import DiagonalGaussian
-from sklearn_mcsg.report._packing import pack, pack_json, quantized
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
@@ -267,3 +269,30 @@ def _as_numbers(values: list[Any]) -> np.ndarray | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers if np.isfinite(numbers).any() and not np.isinf(numbers).any() else None
+
+
+# Arrays and texts as short strings that the page unpacks ------------------------------------------------------------
+
+
+def pack(numbers: np.ndarray) -> str:
+    """Numbers, little-endian, as compressed base64 text."""
+    numbers = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
+    return b64encode(compress(numbers.tobytes(), 9)).decode()
+
+
+def pack_json(value: Any) -> str:
+    """Lists, dictionaries and strings as compressed base64 text. Lone surrogates become question marks."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return b64encode(compress(text.encode("utf-8", "replace"), 9)).decode()
+
+
+def quantized(rows: np.ndarray, dtype: type[np.signedinteger]) -> dict[str, Any]:
+    """Columns of numbers as small integers, with one factor per column."""
+    factors = np.abs(rows).max(axis=0, initial=0) / np.iinfo(dtype).max
+    codes = np.rint(rows / np.where(factors > 0, factors, 1)).astype(dtype)
+    return {
+        "codes": pack(codes),
+        "factors": pack(factors.astype(np.float32)),
+        "columns": rows.shape[1],
+        "bytes": codes.itemsize,
+    }

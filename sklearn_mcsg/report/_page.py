@@ -24,7 +24,6 @@ from sklearn.utils import check_random_state
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report._layout import map_of
-from sklearn_mcsg.report._packing import pack
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
 MOST_TEXTS = 20_000
@@ -101,7 +100,7 @@ def cluster_report(
     data = {
         **content.shown_texts(clusters.texts, shown),
         "points": content.shown_points(points[shown, :n_components]),
-        "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
+        "map": content.pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
         "first": content.first_pair(clusters.summaries, points, groups, shown),
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -79,17 +80,14 @@ class Queries:
             return cls(X, np.arange(len(X) + 1))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        texts: list[str] = []
-        sizes: list[int] = []
-        for i, query in enumerate(X):
-            if not isinstance(query, str | Sequence):
+        queries = [[query] if isinstance(query, str) else query for query in X]
+        for i, query in enumerate(queries):
+            if not isinstance(query, Sequence):
                 raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
-            if not isinstance(query, str) and not query:
+            if not query:
                 raise ValueError(f"Query {i} is an empty list: at least one text is required.")
-            own = [query] if isinstance(query, str) else list(query)
-            texts += own
-            sizes.append(len(own))
-        return cls(TokenisedTexts.of(texts), offsets_of(sizes))
+        texts = TokenisedTexts.of(chain.from_iterable(queries))
+        return cls(texts, offsets_of([len(query) for query in queries]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -229,9 +227,7 @@ class TextSearch(BaseEstimator):
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
         index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
-        words = None
-        if self.words is not None:
-            words = WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
+        words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
         self.vectorizer_ = vectorizer
         self.index_ = index
         self.words_ = words
@@ -314,15 +310,13 @@ class TextSearch(BaseEstimator):
         warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=3)
         found = self.search(queries[asked], k)
 
-        def spread(part: Any, missing: float) -> Any:
+        def spread(part: Any, missing: float = np.nan) -> Any:
             rows = np.full((len(asked), k), missing, part.dtype)
             rows[asked] = part
             return rows
 
-        word_scores = None if found.word_scores is None else spread(found.word_scores, np.nan)
-        return TextHits(
-            spread(found.indices, -1), spread(found.scores, np.nan), spread(found.distances, np.nan), word_scores
-        )
+        word_scores = None if found.word_scores is None else spread(found.word_scores)
+        return TextHits(spread(found.indices, -1), spread(found.scores), spread(found.distances), word_scores)
 
     def explain(self, query: Query | Groups, text: str | Groups) -> Any:
         """Explain the distance of a text to a query by pairs of their words.

@@ -347,11 +347,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _weights_of(self, words: _Words, table: WordTable) -> np.ndarray | None:
         """Weights of distinct words; None if all are 1."""
-        parts = self._weighting_parts()
-        weights = np.ones(len(words.rows)) if parts else None
-        for part in parts:
-            weights *= self._factor(part, words, table)
-        return weights
+        factors = [self._factor(part, words, table) for part in self._weighting_parts()]
+        return np.prod(factors, axis=0) if factors else None
 
     def _factor(self, part: Any, words: _Words, table: WordTable) -> np.ndarray:
         """One factor of the weights of distinct words."""
