@@ -306,8 +306,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
-        if not isinstance(X, TokenisedTexts):
-            warn_of_empty_texts(groups, "and become empty groups", stacklevel=3)
+        warn_of_empty_texts(X, groups, "and become empty groups", stacklevel=3)
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
@@ -393,10 +392,10 @@ class _Words:
         return cls(rows, found.names(table, rows), vectors, lengths(vectors), places)
 
 
-def warn_of_empty_texts(groups: Groups, fate: str, stacklevel: int) -> None:
-    """Warn if texts have no words; `fate` says what becomes of them."""
+def warn_of_empty_texts(texts: Any, groups: Groups, fate: str, stacklevel: int) -> None:
+    """Warn if texts have no words, unless they are `TokenisedTexts`; `fate` says what becomes of them."""
     empty = groups.sizes == 0
-    if empty.any():
+    if empty.any() and not isinstance(texts, TokenisedTexts):
         n_empty, first = np.count_nonzero(empty), np.argmax(empty)
         warnings.warn(
             f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) {fate}.",
