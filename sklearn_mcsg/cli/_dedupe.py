@@ -34,11 +34,8 @@ def run(options: argparse.Namespace) -> None:
         terminal.show_records(records, options.format, lambda: print(*shown, sep="\n"))
         tell(options, f"{len(records):,} of {count(len(texts), 'text')} kept.")
         return
-    records = [
-        corpus.record(i, {"set": number, "line": lines[i]})
-        for number, members in enumerate(sets, start=1)
-        for i in members
-    ]
+    places = [(number, i) for number, members in enumerate(sets, start=1) for i in members]
+    records = [corpus.record(i, {"set": number, "line": lines[i]}) for number, i in places]
     fields = list(corpus.record(0, {"set": 0, "line": 0}))
     terminal.show_records(records, options.format, lambda: _show_sets(records), fields=fields)
     removable = f"{len(extra):,} of {count(len(texts), 'text')} can be removed."

@@ -134,14 +134,14 @@ def _reasons(search: TextSearch, queries: Queries, texts: TokenisedTexts, found:
 
 def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> None:
     names = ["score", "distance", "line"] if words else ["distance", "line"]
-    widths = [max(len(name), *(len(_cell(hit[name])) for hit in hits)) for name in names]
+    widths = [max(len(name), *(len(terminal.cell(hit[name])) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
     for hit in hits:
         if hit["rank"] == 1:
             gap = "" if hit is hits[0] else "\n"
             print(gap + terminal.bold(terminal.shortened(hit["query"], terminal.width())))
             print(terminal.faint("  " + "  ".join(map(str.rjust, names, widths))))
-        cells = "  ".join(_cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
+        cells = "  ".join(terminal.cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
         print(f"  {cells}  {terminal.shortened(hit['text'], terminal.width() - room)}")
         if hit.get("why"):
             print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
@@ -149,7 +149,3 @@ def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> Non
     print(terminal.faint(f"\nDistance: {distance}."))
     if words:
         print(terminal.faint(f"Score: {_SCORES[words]}."))
-
-
-def _cell(value: float) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
