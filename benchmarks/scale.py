@@ -75,7 +75,7 @@ def read_texts(path):
 def search(recipe, path, queries):
     """Build an index from texts, measure its recall, and time one query at a time."""
     texts, queries = read_texts(path), read_texts(queries)
-    pipeline = RECIPES[recipe](tokenizer=str.split, n_jobs=JOBS)
+    pipeline = RECIPES[recipe](n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
     index, building = timed(lambda: GroupNeighbors(pipeline, algorithm="approximate", n_jobs=JOBS).fit(texts))
     memory = resident()
     index.kneighbors(queries[:1], 10)
@@ -89,7 +89,7 @@ def search(recipe, path, queries):
 
 def cluster(n_clusters, path):
     """Cluster embedded texts; return the time, the number of clusters, and memory."""
-    vectorizer, embedding = make_text_embedding(tokenizer=str.split, n_jobs=JOBS)
+    vectorizer, embedding = make_text_embedding(n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
     groups = vectorizer.fit_transform(read_texts(path))
     model = GroupClustering(n_clusters, embedding=embedding, n_jobs=JOBS, random_state=0)
     _, seconds = timed(lambda: model.fit(groups))
@@ -126,7 +126,7 @@ def partitions(path, queries, n_parts=20):
         paths = [f"{folder}/{i}.txt" for i in range(n_parts)]
         for i, part in enumerate(paths):
             Path(part).write_text("\n".join(texts[i::n_parts]), encoding="utf8")
-        vectorizer, embedding = make_text_embedding(tokenizer=str.split)
+        vectorizer, embedding = make_text_embedding().set_params(vectorizer__tokenizer=str.split)
         queries = vectorizer.fit_transform(read_texts(queries))
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=folder) as workers,

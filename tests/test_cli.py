@@ -100,7 +100,8 @@ def test_compare(mcsg):
 def test_compare_exactly(mcsg):
     a, b = TEXTS[:2]
     found = json.loads(mcsg("compare", a, b, "--exact", "--format", "json").out)
-    pipeline = make_text_similarity(random_state=0, n_references=100).fit(load_short_texts().data)
+    pipeline = make_text_similarity(random_state=0).set_params(similarity__n_references=100)
+    pipeline.fit(load_short_texts().data)
     groups = pipeline[:-1].transform([a, b])
     assert_allclose(found["distance"], pipeline[-1].pairwise(groups)[0, 1], rtol=1e-6)
     assert_allclose(found["similarity"], pipeline[-1].pairwise(groups, output="similarity")[0, 1], rtol=1e-6)

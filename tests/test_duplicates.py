@@ -315,7 +315,7 @@ def test_texts_without_words():
 
 def test_texts_by_other_vectors():
     vectors = dict(zip(("cat", "dog", "sat", "ran"), np.eye(4), strict=True))
-    pipeline = make_text_embedding(vectors=vectors, frequencies={"cat": 1})
+    pipeline = make_text_embedding(vectors=vectors).set_params(vectorizer__frequencies={"cat": 1})
     texts = ["cat sat", "the cat sat", "dog sat", "dog ran", "Dog ran!"]
     assert listed(find_duplicate_texts(texts, pipeline=pipeline)) == [[0, 1], [3, 4]]
 

@@ -363,8 +363,8 @@ def test_recipe_follows_the_kind_of_vectors(tmp_path):
         0.125,
         0.5,
     )
-    chosen = make_text_embedding(vectors=tmp_path, whiten=0.3, spread=2.0, a=0.1)
-    assert (chosen["embedding"].whiten, chosen["embedding"].spread, chosen["vectorizer"].a) == (0.3, 2.0, 0.1)
+    chosen = make_text_embedding(vectors=tmp_path, whiten=0.3, spread=2.0)
+    assert (chosen["embedding"].whiten, chosen["embedding"].spread) == (0.3, 2.0)
     with pytest.raises(TypeError, match="unexpected keyword argument 'whitening'"):
         make_text_embedding(whitening=1)
 

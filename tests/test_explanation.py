@@ -486,7 +486,9 @@ TEXTS = ["the cat", "the kitten", "the Dog", "the tax", "cat tax"]
     ],
 )
 def test_texts_are_explained_by_their_words(params, words):
-    pipeline = make_text_similarity(vectors=WORDS, **{"unknown": "ignore", **params}).fit(TEXTS)
+    pipeline = make_text_similarity(vectors=WORDS)
+    pipeline["vectorizer"].set_params(**{"unknown": "ignore", **params})
+    pipeline.fit(TEXTS)
     a, b = "The cat bit the Dog", "the tax."
     explanation = explain_texts(pipeline, a, b)
     assert explanation.labels == words

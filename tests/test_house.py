@@ -9,7 +9,7 @@ import sklearn_mcsg
 from sklearn_mcsg import ModelComparisonSimilarity
 from sklearn_mcsg.cli import main
 from sklearn_mcsg.likelihoods import DiagonalGaussian
-from sklearn_mcsg.text import _duplicates, _lookup, _tokenised, wording
+from sklearn_mcsg.text import _duplicates, _tokenised, wording
 
 PACKAGE = Path(sklearn_mcsg.__file__).parent
 
@@ -51,7 +51,7 @@ def readings(monkeypatch):
         monkeypatch.setattr(place, name, counted)
 
     count(_tokenised, "tokenize")
-    count(_lookup, "_own_rows")
+    count(_tokenised, "_own_rows")
     original = wording.FOLDED.tokenizer
     folded = wording.FOLDED._replace(tokenizer=lambda text: found.update(fold=1) or original(text))
     monkeypatch.setattr(_duplicates, "FOLDED", folded)

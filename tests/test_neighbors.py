@@ -369,7 +369,7 @@ def test_another_process_loads_what_was_saved(tmp_path):
     """Also one that has imported nothing else of the package."""
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("the 1 1\ncat 3 0\ndog 2 1\ntax 0 4\n")
-    pipeline = make_text_similarity(vectors=str(vectors), frequencies=None)
+    pipeline = make_text_similarity(vectors=str(vectors)).set_params(vectorizer__frequencies=None)
     GroupNeighbors(pipeline).fit(["the cat", "the dog", "the tax"]).save(tmp_path / "index")
     code = "import sys; from sklearn_mcsg import GroupNeighbors; index = GroupNeighbors.load(sys.argv[1])\n"
     code += "index.save(sys.argv[1]); print(index.kneighbors(['tax'], n_neighbors=1, return_distance=False))"

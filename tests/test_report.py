@@ -29,9 +29,7 @@ from sklearn_mcsg import (
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _layout as layout
-from sklearn_mcsg.report import _packing as packing
 from sklearn_mcsg.report import _page as page_module
-from sklearn_mcsg.report import _vocabulary as vocabulary
 from sklearn_mcsg.report import write_report
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
@@ -222,12 +220,12 @@ def test_long_texts_are_cut_and_their_length_is_kept():
     data = Page(page).data
     assert data["cut"] == {"11": 1_200_000}
     assert len(unpacked_json(data["texts"])[11]) == content.MOST_CHARACTERS
-    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == vocabulary.TOO_LONG
+    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == content.TOO_LONG
     assert len(page) < 200_000
 
 
 def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
-    monkeypatch.setattr(vocabulary, "_BYTES", 12 * 20)
+    monkeypatch.setattr(content, "_WORD_BYTES", 12 * 20)
     texts = corpus(30)
     data = Page(report(texts)).data["vocabulary"]
     names = unpacked_json(data["words"])
@@ -235,7 +233,7 @@ def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
     assert names[0] == "the"
     sizes = unpacked(data["sizes"], "<i2")
     known = [set(re.findall(r"\w+", text.lower())) <= set(names) for text in texts]
-    assert_array_equal(sizes == vocabulary.TOO_RARE, np.logical_not(known))
+    assert_array_equal(sizes == content.TOO_RARE, np.logical_not(known))
     assert len(unpacked(data["tokens"], "<u2")) == sizes[sizes > 0].sum()
 
 
@@ -408,7 +406,7 @@ def test_quantized_columns():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=50), 1e-6 * rng.normal(size=50), np.zeros(50)])
     for dtype in (np.int8, np.int16):
-        packed = packing.quantized(rows, dtype)
+        packed = content.quantized(rows, dtype)
         error = np.abs(unquantized(packed) - rows).max(axis=0)
         assert (error <= 0.501 * np.abs(rows).max(axis=0) / np.iinfo(dtype).max).all()
 
@@ -451,7 +449,7 @@ def test_nothing_is_loaded_and_no_other_script_runs():
 
 
 def test_settings_and_versions_are_listed():
-    params = {"tokenizer": str.split, "likelihood": VonMisesFisher()}
+    params = {"vectorizer__tokenizer": str.split, "likelihood": VonMisesFisher()}
     page = report(corpus(6), params=params, settings={"command": "mcsg cluster"})
     text = re.sub(r"\s+", " ", Page(page).find(tag="footer")[0]["text"])
     for part in (

@@ -247,7 +247,7 @@ def test_names_without_a_vector_are_found():
 
 
 def test_words_are_split_by_the_tokenizer_of_the_pipeline():
-    pipeline = make_text_embedding(tokenizer=lambda text: text.split("|"))
+    pipeline = make_text_embedding().set_params(vectorizer__tokenizer=lambda text: text.split("|"))
     search = TextSearch(pipeline, n_neighbors=1).fit(["cat|dog", "tax|price", "sea|ice"])
     assert set(search.words_.vocabulary) == {"cat", "dog", "tax", "price", "sea", "ice"}
     assert search.search(["x|ice"]).indices.tolist() == [[2]]

@@ -32,7 +32,6 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.text import TokenisedTexts, _tokenised, coverage_of, tables, tokenize
-from sklearn_mcsg.text._lookup import look_up
 from sklearn_mcsg.text._spelling import parts_of, spelled
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
@@ -189,7 +188,7 @@ def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
     texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
     table = tables.open_table((WORDS, VECTORS))
     tokens = _tokenised.Tokens.of(iter(texts), _tokenised.into_words(str.split, lowercase=False))
-    found = look_up(tokens, table, unknown, pad)
+    found = _tokenised.look_up(tokens, table, unknown, pad)
     rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, [] if pad is None else [table.rows[pad]])
     assert found.rows.tolist() == rows
     assert np.diff(found.offsets).tolist() == sizes
@@ -509,7 +508,8 @@ def test_learnt_frequencies_go_with_the_parameter():
 
 
 def test_text_similarity_takes_parameters_of_both_steps():
-    pipe = make_text_similarity(vectors=(WORDS, VECTORS), likelihood="spherical", weighting=None, lowercase=False)
+    pipe = make_text_similarity(vectors=(WORDS, VECTORS), likelihood="spherical", weighting=None)
+    pipe.set_params(vectorizer__lowercase=False)
     assert pipe["vectorizer"].weighting is None
     assert pipe["similarity"].likelihood == "spherical"
     assert pipe["similarity"].output == "centered"

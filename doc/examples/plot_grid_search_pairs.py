@@ -52,9 +52,8 @@ grid = [
     {f"{step}likelihood": ["vmf"], f"{step}criterion": ["aic", "bic"], f"{step}output": OUTPUTS},
 ]
 folds = StratifiedKFold(3, shuffle=True, random_state=0)
-search = GridSearchCV(PairSimilarity(make_text_similarity(n_references=30, random_state=0)), grid, cv=folds).fit(
-    pairs, judged
-)
+pipeline = make_text_similarity(random_state=0).set_params(similarity__n_references=30)
+search = GridSearchCV(PairSimilarity(pipeline), grid, cv=folds).fit(pairs, judged)
 print(*(f"{name.removeprefix(step):<11} {value}" for name, value in search.best_params_.items()), sep="\n")
 spread = search.cv_results_["std_test_score"][search.best_index_]
 print(f"correlation {search.best_score_:.2f}, standard deviation over the folds {spread:.2f}")

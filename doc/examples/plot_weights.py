@@ -67,7 +67,7 @@ plt.show()
 
 def precision(**params):
     """Share of the ten nearest texts on the same topic."""
-    index = GroupNeighbors(make_text_similarity(random_state=0, **params), n_neighbors=10).fit(texts.data)
+    index = GroupNeighbors(make_text_similarity(random_state=0).set_params(**params), n_neighbors=10).fit(texts.data)
     return (texts.target[index.kneighbors(return_distance=False)] == texts.target[:, None]).mean()
 
 
@@ -75,10 +75,11 @@ constants = np.geomspace(1e-5, 1e-1, 9)
 strengths = [0, 0.25, 0.5, 1, 2, 4, 8]
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.8), sharey=True, layout="constrained")
 for weighting, colour, marker in ((("sif", "norm"), "#0072B2", "o"), ("sif", "#009E73", "s")):
-    values = [precision(weighting=weighting, a=a) for a in constants]
+    values = [precision(vectorizer__weighting=weighting, vectorizer__a=a) for a in constants]
     left.plot(constants, values, marker=marker, color=colour, label=f"weighting={weighting!r}")
 for weighting, style in (("norm", "--"), (None, ":")):
-    left.axhline(precision(weighting=weighting), color="0.2", ls=style, lw=1.2, label=f"weighting={weighting!r}")
+    found = precision(vectorizer__weighting=weighting)
+    left.axhline(found, color="0.2", ls=style, lw=1.2, label=f"weighting={weighting!r}")
 left.axvline(1e-3, color="0.8", zorder=0)
 left.set(xscale="log", xlabel="a (default: grey line)", ylabel="share of ten neighbours on the same topic")
 for output, colour, marker in (
@@ -86,7 +87,7 @@ for output, colour, marker in (
     ("divergence", "#E69F00", "^"),
     ("distance", "#CC79A7", "D"),
 ):
-    values = [precision(output=output, prior_strength=strength) for strength in strengths]
+    values = [precision(similarity__output=output, similarity__prior_strength=strength) for strength in strengths]
     right.plot(strengths, values, marker=marker, color=colour, label=f"output={output!r}")
 right.axvline(0.5, color="0.8", zorder=0)
 right.set(xscale="symlog", xlabel="prior_strength (default for texts: grey line)", ylim=(0.5, 0.85))

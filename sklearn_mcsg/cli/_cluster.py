@@ -78,12 +78,9 @@ def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
 
 
 def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
-    texts = [
-        {"line": line, "cluster": int(label) + 1, "distance": float(distance), "text": text}
-        for line, label, distance, text in zip(
-            corpus.lines, clusters.labels, clusters.distances, corpus.texts, strict=True
-        )
-    ]
+    columns = corpus.lines, (clusters.labels + 1).tolist(), clusters.distances.tolist(), corpus.texts
+    names = "line", "cluster", "distance", "text"
+    texts = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     described = [
         {
             "cluster": summary.label + 1,
@@ -101,7 +98,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
             "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
             "clusters": described,
             "outliers": [texts[i] for i in clusters.outliers[:_TYPICAL]],
-            "texts": [{name: text[name] for name in ("line", "cluster", "distance")} for text in texts],
+            "texts": [{name: text[name] for name in names[:3]} for text in texts],
         }
     )
 

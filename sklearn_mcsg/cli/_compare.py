@@ -64,8 +64,9 @@ def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> 
 
 def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | None]:
     """The pipeline, fitted to the reference texts, and its calibration if there are enough texts."""
-    exact: Any = {"n_references": _N_REFERENCES, "n_jobs": 1}
-    vectorizer, last = make_pipeline(options, **exact) if options.exact else make_embedding(options, n_jobs=1)
+    vectorizer, last = (make_pipeline if options.exact else make_embedding)(options, n_jobs=1)
+    if options.exact:
+        last.set_params(n_references=_N_REFERENCES)
     if options.corpus is None:
         texts = load_short_texts().data
         groups = vectorizer.fit_transform(texts)
@@ -110,14 +111,9 @@ def _show(result: dict[str, Any], meaning: str, explanation: Explanation, equal:
     p = result["p_value"]
     chance = ("-" if p is None else f"{p:.4f}", meaning)
     if exact:
-        rows = {
-            "distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"),
-            "p-value": chance,
-            "similarity": (
-                f"{result['similarity']:.2f}",
-                f"evidence for one shared model; identical texts: {equal:.0f}",
-            ),
-        }
+        evidence = f"evidence for one shared model; identical texts: {equal:.0f}"
+        rows = {"distance": (f"{result['distance']:.3f}", "0 identical, 1 unrelated, 2 opposite"), "p-value": chance}
+        rows["similarity"] = f"{result['similarity']:.2f}", evidence
         rounding, decimals = 1, 1
         foot = "Evidence of each word for or against one shared model, relative to the average word."
     else:

@@ -7,9 +7,10 @@ import io
 import json
 import reprlib
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,6 @@ class Pairs:
     gold: np.ndarray
     texts: list[tuple[str, str]]
     lines: list[int]
-
-    def sides(self) -> tuple[list[str], list[str]]:
-        """The first and the second texts of all pairs."""
-        return [a for a, _ in self.texts], [b for _, b in self.texts]
 
     def __getitem__(self, chosen: np.ndarray) -> Pairs:
         places = np.flatnonzero(chosen)
@@ -190,12 +187,8 @@ def _is_text(header: list[str], table: _Table) -> bool:
 
 def _distinct(names: list[str]) -> list[str]:
     """Names of columns, with a number after the second and further ones of the same name."""
-    before: Counter[str] = Counter()
-    distinct = []
-    for name in names:
-        distinct.append(f"{name}.{before[name]}" if before[name] else name)
-        before[name] += 1
-    return distinct
+    before: defaultdict[str, count[int]] = defaultdict(count)
+    return [f"{name}.{n}" if (n := next(before[name])) else name for name in names]
 
 
 def _read_json_lines(table: _Table) -> Iterator[_Row]:
@@ -244,13 +237,8 @@ def _read_parquet(table: _Table) -> Iterator[_Row]:
         yield row, _checked(value, f"{path}, row {row}"), fields[row - 1] if fields else {}
 
 
-_READERS: dict[str, Callable[[_Table], Iterable[_Row]]] = {
-    "csv": _read_csv,
-    "tsv": _read_csv,
-    "jsonl": _read_json_lines,
-    "ndjson": _read_json_lines,
-    "parquet": _read_parquet,
-}
+_READERS: dict[str, Callable[[_Table], Iterable[_Row]]] = dict.fromkeys(("csv", "tsv"), _read_csv)
+_READERS |= {"jsonl": _read_json_lines, "ndjson": _read_json_lines, "parquet": _read_parquet}
 
 
 # Lines and names ----------------------------------------------------------------------------------------------------
@@ -272,11 +260,11 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _open(path: str) -> Any:
-    if path == "-" and sys.stdin is None:
+    if path != "-":
+        return open(path, "rb")
+    if sys.stdin is None:
         raise ValueError("Standard input is closed: name a file, or pass texts through a pipe.")
-    if path == "-":
-        return io.BytesIO(sys.stdin.buffer.read())
-    return open(path, "rb")
+    return io.BytesIO(sys.stdin.buffer.read())
 
 
 def _choose(column: str | None, names: list[str], place: str) -> str:

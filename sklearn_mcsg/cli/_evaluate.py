@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     if "wmd" in options.baseline:
         import_pot()
     pairs = _check_pairs(read_pairs(options.pairs))
-    first, second = (TokenisedTexts.of(side) for side in pairs.sides())
+    first, second = (TokenisedTexts.of(side) for side in zip(*pairs.texts, strict=True))
     vectorizer = EmbeddingVectorizer(options.vectors, weighting=None).fit(first)
     known = np.logical_and(*(coverage_of(vectorizer, side).n_words > 0 for side in (first, second)))
     pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without words"))

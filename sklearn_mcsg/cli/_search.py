@@ -90,26 +90,19 @@ def _fitted(options: argparse.Namespace, corpus: Corpus, texts: TokenisedTexts) 
     """The search of a corpus, from the saved index if there is one."""
     make = make_pipeline if options.exact else make_embedding
     words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
-    jobs = {"n_jobs": options.jobs, "verbose": not options.quiet}
+    jobs: Any = {"n_jobs": options.jobs, "verbose": not options.quiet}
     if options.index is None:
-        search = TextSearch(make(options), words=words, **jobs)
-        search.fit(texts)
+        search = TextSearch(make(options), words=words, **jobs).fit(texts)
     else:  # which does not depend on the number of jobs
         search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
-        search = _opened(options, search, texts, jobs)
+        search, n_reused, replaced = update_index(options.index, search, texts, **jobs)
+        if replaced:
+            tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
+        elif 0 < n_reused < len(texts):
+            tell(options, f"The index had {count(n_reused, 'text')}; the new ones were added.")
     known = np.isin(np.arange(len(corpus.texts)), search.known_)
     only_with_words(options, corpus, known, search.vectorizer_[0])
     return search
-
-
-def _opened(options: argparse.Namespace, search: TextSearch, texts: TokenisedTexts, jobs: dict[str, Any]) -> TextSearch:
-    """The saved index of a corpus, up to date."""
-    update = update_index(options.index, search, texts, **jobs)
-    if update.replaced:
-        tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
-    elif 0 < update.n_reused < len(texts):
-        tell(options, f"The index had {count(update.n_reused, 'text')}; the new ones were added.")
-    return update.index
 
 
 def _with_words(
@@ -141,14 +134,14 @@ def _reasons(search: TextSearch, queries: Queries, texts: TokenisedTexts, found:
 
 def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> None:
     names = ["score", "distance", "line"] if words else ["distance", "line"]
-    widths = [max(len(name), *(len(_cell(hit[name])) for hit in hits)) for name in names]
+    widths = [max(len(name), *(len(terminal.cell(hit[name])) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
     for hit in hits:
         if hit["rank"] == 1:
             gap = "" if hit is hits[0] else "\n"
             print(gap + terminal.bold(terminal.shortened(hit["query"], terminal.width())))
             print(terminal.faint("  " + "  ".join(map(str.rjust, names, widths))))
-        cells = "  ".join(_cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
+        cells = "  ".join(terminal.cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
         print(f"  {cells}  {terminal.shortened(hit['text'], terminal.width() - room)}")
         if hit.get("why"):
             print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
@@ -156,7 +149,3 @@ def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> Non
     print(terminal.faint(f"\nDistance: {distance}."))
     if words:
         print(terminal.faint(f"Score: {_SCORES[words]}."))
-
-
-def _cell(value: float) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

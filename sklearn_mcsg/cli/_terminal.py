@@ -46,9 +46,7 @@ def toned(word: str, tone: float) -> str:
 
 def printable(text: str) -> str:
     """Text on one line without control characters, which a terminal could execute."""
-    return "".join(
-        " " if character.isspace() else character for character in text if character.isspace() or _shows(character)
-    )
+    return "".join(" " if c.isspace() else c for c in text if c.isspace() or _shows(c))
 
 
 def escaped(text: str, escape: Callable[[str], str] = lambda c: c.encode("unicode_escape").decode()) -> str:
@@ -110,7 +108,8 @@ def show_records(
         shown = escaped if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(map(shown, fields or records[0]))
-        writer.writerows([_field(value, shown) for value in record.values()] for record in records)
+        rows = (map(_plain, record.values()) for record in records)
+        writer.writerows([shown(value) if isinstance(value, str) else value for value in row] for row in rows)
     elif show is not None:
         show()
     else:
@@ -126,7 +125,7 @@ def show_json(value: Any) -> None:
 def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
     """Print columns of minimal width: numbers aligned right, the last column cut to the terminal's width."""
     names = list(records[0])
-    cells = [names, *([_cell(record[name]) for name in names] for record in records)]
+    cells = [names, *([cell(record[name]) for name in names] for record in records)]
     widths = [max(_columns(row[k]) for row in cells) for k in range(len(names))]
     numeric = [not isinstance(records[0][name], str) for name in names]
     room = max(20, width() - sum(widths[:-1]) - 2 * (len(names) - 1))
@@ -141,15 +140,11 @@ def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
         print(bold(line) if i == 0 else line)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value in a table."""
     if value is None:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
-
-
-def _field(value: Any, shown: Callable[[str], str]) -> Any:
-    value = _plain(value)
-    return shown(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

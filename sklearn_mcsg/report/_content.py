@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import isfinite
 from typing import Any
+from zlib import compress
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg.clustering.tree import ClusterTree
+from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.engine.coordinates import Axes, Coordinates
 from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.report._packing import pack, pack_json, quantized
+from sklearn_mcsg.likelihoods import DiagonalGaussian
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
@@ -34,6 +39,9 @@ _N_OUTLIERS = 40
 _MANY_WORDS = 5  # enough for a pair that is worth looking at
 _CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
 _BATCH = 4096
+MOST_WORDS = 400  # of a text that is explained
+_WORD_BYTES = 3_000_000  # of word vectors, two for each number; the most frequent words come first
+TOO_LONG, TOO_RARE = -1, -2  # in place of the number of words, for texts that cannot be explained
 
 
 def choose(summaries: list[ClusterSummary], n_texts: int, most: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -149,6 +157,61 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
     return {"terms": [[str(terms.names[i]), int(everywhere[i])] for i in used], "nodes": nodes}
 
 
+# Words of the texts -------------------------------------------------------------------------------------------------
+
+
+def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: int) -> dict[str, Any] | None:
+    """Words of texts with their vectors, and the model that turns them into points.
+
+    The page divides the cosine of any two texts among pairs of their words, as `GroupEmbedding.explain` does. The part
+    of a word in a text's point depends on the word's vector and on mean and variance of the text, so the page gets the
+    vectors of all words and the words of all texts, and not a matrix for each of the pairs.
+
+    Returns None if the embedding does not divide among words in the way that the page knows.
+    """
+    space = embedding.__mcsg_state__()["space"]
+    if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian):
+        return None
+    short = groups.sizes <= MOST_WORDS
+    explained: Groups = groups[np.flatnonzero(short)]
+    words, names, vectors, weights = _words(explained)
+    room = _WORD_BYTES // (2 * max(1, groups.n_features))
+    sizes = np.where(short, groups.sizes, TOO_LONG)
+    rare = np.array([bool((part >= room).any()) for part in explained.split(words)], dtype=bool)
+    sizes[np.flatnonzero(short)[rare]] = TOO_RARE
+    kept = words[np.repeat(~rare, explained.sizes)]
+    corpus: Any = space.corpus
+    axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
+    return {
+        "words": pack_json(names[:room].tolist()),
+        "vectors": quantized(vectors[:room], np.int16),
+        "weights": pack(weights[:room].astype(np.float32)),
+        "sizes": pack(sizes.astype(np.int16)),
+        "tokens": pack(kept.astype(np.uint16 if len(names) < 2**16 else np.uint32)),
+        "wide": len(names) >= 2**16,
+        "projection": quantized(axes.projection(embedding.whiten)[:, :n_components], np.int16),
+        "mean": pack(corpus.mean[0].astype(np.float32)),
+        "variance": pack(corpus.variance[0].astype(np.float32)),
+        "centre": pack(embedding.mean_.astype(np.float32)),
+        "noise": float(space.model.reg_covar),
+        "prior": float(embedding.prior_strength),
+        "spread": float(embedding.spread),
+    }
+
+
+def _words(groups: Groups) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The word of each row, and the names, vectors and weights of the words, the most frequent first."""
+    rows, first, words, counts = np.unique(
+        groups.row_indices, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(-counts, kind="stable")
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    names: Any = groups.labels
+    some = first[order]
+    return rank[words], names[some], np.asarray(groups.vectors)[rows[order]], groups.row_weights[some]
+
+
 # Columns of the input -----------------------------------------------------------------------------------------------
 
 
@@ -206,3 +269,30 @@ def _as_numbers(values: list[Any]) -> np.ndarray | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers if np.isfinite(numbers).any() and not np.isinf(numbers).any() else None
+
+
+# Arrays and texts as short strings that the page unpacks ------------------------------------------------------------
+
+
+def pack(numbers: np.ndarray) -> str:
+    """Numbers, little-endian, as compressed base64 text."""
+    numbers = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
+    return b64encode(compress(numbers.tobytes(), 9)).decode()
+
+
+def pack_json(value: Any) -> str:
+    """Lists, dictionaries and strings as compressed base64 text. Lone surrogates become question marks."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return b64encode(compress(text.encode("utf-8", "replace"), 9)).decode()
+
+
+def quantized(rows: np.ndarray, dtype: type[np.signedinteger]) -> dict[str, Any]:
+    """Columns of numbers as small integers, with one factor per column."""
+    factors = np.abs(rows).max(axis=0, initial=0) / np.iinfo(dtype).max
+    codes = np.rint(rows / np.where(factors > 0, factors, 1)).astype(dtype)
+    return {
+        "codes": pack(codes),
+        "factors": pack(factors.astype(np.float32)),
+        "columns": rows.shape[1],
+        "bytes": codes.itemsize,
+    }

@@ -24,11 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report._layout import map_of
-from sklearn_mcsg.report._packing import pack
-from sklearn_mcsg.report._vocabulary import shown_vocabulary
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
-
-__all__ = ["cluster_report", "write_report"]
 
 MOST_TEXTS = 20_000
 _SCRIPTS = "data", "tree", "map", "clusters", "pair", "page"
@@ -104,22 +100,18 @@ def cluster_report(
     data = {
         **content.shown_texts(clusters.texts, shown),
         "points": content.shown_points(points[shown, :n_components]),
-        "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
+        "map": content.pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
         "first": content.first_pair(clusters.summaries, points, groups, shown),
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
         "tree": content.shown_tree(clusters.tree, shown),
         "words": content.shown_words(clusters.tree, clusters.terms, clusters.summaries, verbose),
         "columns": content.shown_columns(_without_texts(columns or {}, clusters.texts), shown),
-        "vocabulary": shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components),
+        "vocabulary": content.shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components),
         "leading": n_components < points.shape[1],
     }
-    fields = {
-        "title": _safe(title),
-        "facts": _facts(clusters, len(shown)),
-        "foot": _foot(clusters, settings or {}),
-    }
-    return _page(data, fields)
+    facts, foot = _facts(clusters, len(shown)), _foot(clusters, settings or {})
+    return _page(data, {"title": _safe(title), "facts": facts, "foot": foot})
 
 
 def write_report(path: str | os.PathLike[str], page: str) -> None:

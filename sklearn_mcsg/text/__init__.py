@@ -7,11 +7,9 @@ duplicates, clusters with words that describe them, searches, and explanations b
 from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts
 from sklearn_mcsg.text._clusters import ClusterSummary, TextClusters, cluster_texts
 from sklearn_mcsg.text._duplicates import find_duplicate_texts
-from sklearn_mcsg.text._explain import explain_texts
 from sklearn_mcsg.text._files import load_word_vectors
-from sklearn_mcsg.text._indexes import update_index
-from sklearn_mcsg.text._recipes import make_text_embedding, make_text_similarity
-from sklearn_mcsg.text._search import Queries, TextHits, TextSearch
+from sklearn_mcsg.text._recipes import explain_texts, make_text_embedding, make_text_similarity
+from sklearn_mcsg.text._search import Queries, TextHits, TextSearch, update_index
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._tokens import tokenize
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, share_of_unknown_words

@@ -20,8 +20,6 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity.pvalues import HasPValues
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 
-__all__ = ["TextCalibration", "calibrate_texts"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextCalibration(HasPValues):

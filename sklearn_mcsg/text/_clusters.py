@@ -21,8 +21,6 @@ from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
 
-__all__ = ["ClusterSummary", "TextClusters", "cluster_texts"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterSummary:
@@ -158,13 +156,11 @@ def cluster_texts(
         check_positive_integer(n_clusters, "n_clusters")
     if not resolution > 0:
         raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
-    is_plain = not isinstance(texts, TokenisedTexts)
-    texts = TokenisedTexts.of(texts)
+    tokenised = TokenisedTexts.of(texts)
     pipeline = clone(make_text_embedding() if pipeline is None else _checked(pipeline))
-    groups = pipeline[0].fit_transform(texts)
-    if is_plain:
-        warn_of_empty_texts(groups, "and become empty groups", stacklevel=2)
-    if len(texts) < 2:
+    groups = pipeline[0].fit_transform(tokenised)
+    warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
+    if len(tokenised) < 2:
         raise ValueError("There is only one text: clusters need two or more.")
     points = np.asarray(pipeline[-1].set_params(normalize=True).fit_transform(groups))
     found = cluster_points(
@@ -177,12 +173,12 @@ def cluster_texts(
         verbose=verbose,
     )
     labels, distances, alternatives = found.labels, found.center_distances, found.alternatives
-    terms = Terms.of(texts, pipeline[0])
+    terms = Terms.of(tokenised, pipeline[0])
     order = np.lexsort([distances, labels])
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     words = terms.labels_of(labels, n_words)
     summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
-    return TextClusters(texts.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
+    return TextClusters(tokenised.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
 
 
 def _checked(pipeline: Any) -> Pipeline:

@@ -18,8 +18,6 @@ from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_tex
 from sklearn_mcsg.text.tables import open_table
 from sklearn_mcsg.text.wording import FOLDED, Wordings
 
-__all__ = ["find_duplicate_texts"]
-
 _THRESHOLD = 0.6  # of texts that may be duplicates
 _EVERY_PAIR = 2.0  # no distance of embeddings is larger
 
@@ -90,10 +88,9 @@ def find_duplicate_texts(
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
     check_limit(threshold, level)
-    is_plain = not isinstance(texts, TokenisedTexts)
-    texts = TokenisedTexts.of(texts)
-    words = Tokens.of(texts, FOLDED)
-    first = _first_equal(texts, words)
+    tokenised = TokenisedTexts.of(texts)
+    words = Tokens.of(tokenised, FOLDED)
+    first = _first_equal(tokenised, words)
     kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
     if len(kept) < 2 and level is None:
         return linked_sets(first, [])
@@ -105,9 +102,9 @@ def find_duplicate_texts(
             f"pipeline must turn texts into groups before it compares them, as make_text_embedding() does, got "
             f"{type(pipeline).__name__}."
         )
-    groups = before.fit_transform(texts[kept])
-    if is_plain and isinstance(groups, Groups):
-        warn_of_empty_texts(groups, "and become empty groups", stacklevel=2)
+    groups = before.fit_transform(tokenised[kept])
+    if isinstance(groups, Groups):
+        warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
     comparer = fitted_comparer(last, groups)
     limits = duplicate_limits(comparer, threshold, level)
     wordings = Wordings(words[kept], *_vocabulary(before[0]))

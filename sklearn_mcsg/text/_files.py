@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["load_word_vectors"]
-
 _CHUNK = 2**18  # bytes: enough to recognise a format, few enough for caches
 _FIELD = re.compile(rb"[^ \t]+")
 _HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+([1-9]\d{0,17})[ \t\r]*")
@@ -262,10 +260,8 @@ class _Reader:
                 if b"\n" in head or len(head) >= _LONGEST:
                     break
         except _BROKEN as error:
-            why = f" ({error})" if str(error) else ""
-            raise ValueError(
-                f"{self.name} is damaged or breaks off in its first line{why}: download it again."
-            ) from error
+            where = f"in its first line ({error})" if str(error) else "in its first line"
+            raise ValueError(f"{self.name} is damaged or breaks off {where}: download it again.") from error
         return head.removeprefix(b"\xef\xbb\xbf")
 
     def _lines(self, chunks: Iterable[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -278,11 +274,9 @@ class _Reader:
                 yield [_split(line, self.dim) for line in filled.split(b"\n")]
                 rest = rest[rest.index(b"\n", len(filled)) + 1 :]
             if len(rest) > _LONGEST:
-                number = self.n_read + self.n_above + 1
-                raise ValueError(
-                    f"{self.name}, line {number}: no word and vector were found in the next {_LONGEST} bytes. Check "
-                    f"that this is a file of word vectors."
-                )
+                where = f"{self.name}, line {self.n_read + self.n_above + 1}"
+                what = f"no word and vector were found in the next {_LONGEST} bytes"
+                raise ValueError(f"{where}: {what}. Check that this is a file of word vectors.")
         if rest.rstrip(b" \t\r\n") and self.n_read + 1 >= self.count:
             yield [_split(line, self.dim) for line in rest.split(b"\n")]
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from sklearn_mcsg.text.tables import WordTable
 
-__all__ = ["divisor", "warn_unless_in_order", "zipf"]
-
 # Frequent words of three letters or more, by language. Shorter ones also come first in tables sorted by length.
 _COMMON = """\
     the and for that with was from are this not

@@ -1,9 +1,8 @@
-"""Pipelines with recommended parameters for texts."""
+"""Pipelines with recommended parameters for texts, and what they say about the words of two texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,45 +14,25 @@ from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
 from sklearn_mcsg.text.tables import is_static_model
 
-__all__ = ["make_text_embedding", "make_text_similarity"]
+_WORD_VECTORS = {"weighting": ("sif", "norm"), "whiten": 0.5, "spread": 1.0}
+_STATIC_MODEL = {"weighting": "norm", "whiten": 0.125, "spread": 0.5}  # trained to be averaged
 
 
-class _Recipe(NamedTuple):
-    """Parameters that follow from the kind of vectors."""
-
-    weighting: Any
-    whiten: float
-    spread: float
-
-    @classmethod
-    def for_vectors(cls, vectors: Any) -> _Recipe:
-        return _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
-
-    def or_given(self, **given: Any) -> dict[str, Any]:
-        """The given parameters, and those of the recipe in place of ``"auto"``."""
-        return {name: getattr(self, name) if value == "auto" else value for name, value in given.items()}
-
-
-_WORD_VECTORS = _Recipe(("sif", "norm"), whiten=0.5, spread=1.0)
-_STATIC_MODEL = _Recipe("norm", whiten=0.125, spread=0.5)  # trained to be averaged
+def _recommended(vectors: Any, **given: Any) -> dict[str, Any]:
+    """The given parameters; those that are ``"auto"`` follow from the kind of vectors."""
+    recipe = _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
+    return {name: recipe[name] if value == "auto" else value for name, value in given.items()}
 
 
 def make_text_similarity(
     *,
     vectors: Any = "glove-6b-50d",
-    tokenizer: Callable[[str], Iterable[str]] | None = None,
-    lowercase: bool = True,
-    pad_token: str | None = None,
     weighting: Any = "auto",
-    frequencies: str | Mapping[str, float] | None = "zipf",
-    a: float = 1e-3,
-    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: str | Likelihood = "diag",
     criterion: str | Criterion = "aic",
     output: str = "centered",
     prior_strength: float = 0.5,
-    n_references: int = 512,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -69,20 +48,8 @@ def make_text_similarity(
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors: see `EmbeddingVectorizer`. Or a static model.
-    tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
-    lowercase : bool, default=True
-        Whether to convert texts to lower case first.
-    pad_token : str, default=None
-        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
-    frequencies : "zipf", mapping or None, default="zipf"
-        Source of the frequencies of words that ``"sif"`` uses.
-    a : float, default=1e-3
-        Frequency at which ``"sif"`` halves a weight.
-    unit_norm : bool, default=True
-        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
@@ -94,8 +61,6 @@ def make_text_similarity(
     prior_strength : float, default=0.5
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every text.
-    n_references : int, default=512
-        Largest number of reference groups for ``"centered"``: here, of texts.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the reference texts. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -117,23 +82,12 @@ def make_text_similarity(
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
-    vectorizer = EmbeddingVectorizer(
-        vectors,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        pad_token=pad_token,
-        frequencies=frequencies,
-        a=a,
-        unit_norm=unit_norm,
-        unknown=unknown,
-        **_Recipe.for_vectors(vectors).or_given(weighting=weighting),
-    )
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
     similarity = ModelComparisonSimilarity(
         likelihood,
         criterion,
         output=output,
         prior_strength=prior_strength,
-        n_references=n_references,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -144,13 +98,7 @@ def make_text_similarity(
 def make_text_embedding(
     *,
     vectors: Any = "glove-6b-50d",
-    tokenizer: Callable[[str], Iterable[str]] | None = None,
-    lowercase: bool = True,
-    pad_token: str | None = None,
     weighting: Any = "auto",
-    frequencies: str | Mapping[str, float] | None = "zipf",
-    a: float = 1e-3,
-    unit_norm: bool = True,
     unknown: str = "spelling",
     likelihood: Any = "diag",
     whiten: Any = "auto",
@@ -177,20 +125,8 @@ def make_text_embedding(
     ----------
     vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
         Word vectors: see `EmbeddingVectorizer`. Or a static model.
-    tokenizer : callable, default=None
-        Splits a text into tokens; ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
-    lowercase : bool, default=True
-        Whether to convert texts to lower case first.
-    pad_token : str, default=None
-        A word added to every text, so that no text is empty.
     weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
-    frequencies : "zipf", mapping or None, default="zipf"
-        Source of the frequencies of words that ``"sif"`` uses.
-    a : float, default=1e-3
-        Frequency at which ``"sif"`` halves a weight.
-    unit_norm : bool, default=True
-        Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
     likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
@@ -227,18 +163,7 @@ def make_text_embedding(
            [-0.5, -0.5,  1. ,  0. ],
            [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
     """
-    recipe = _Recipe.for_vectors(vectors)
-    vectorizer = EmbeddingVectorizer(
-        vectors,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        pad_token=pad_token,
-        frequencies=frequencies,
-        a=a,
-        unit_norm=unit_norm,
-        unknown=unknown,
-        **recipe.or_given(weighting=weighting),
-    )
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
     embedding = GroupEmbedding(
         likelihood,
         n_components=n_components,
@@ -247,6 +172,48 @@ def make_text_embedding(
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
-        **recipe.or_given(whiten=whiten, spread=spread),
+        **_recommended(vectors, whiten=whiten, spread=spread),
     )
     return Pipeline([("vectorizer", vectorizer), ("embedding", embedding)])
+
+
+def explain_texts(pipeline: Any, a: str, b: str) -> Any:
+    """Explain the similarity of two texts by their words.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Pipeline for texts: it is fitted and consists of an `EmbeddingVectorizer` and a `GroupEmbedding` or a
+        `ModelComparisonSimilarity`, as `make_text_embedding` and `make_text_similarity` build it.
+    a, b : str
+        The two texts.
+
+    Returns
+    -------
+    explanation : PairExplanation or Explanation
+        The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
+        the words, in the order of the texts.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import explain_texts, make_text_embedding
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> pipeline = make_text_embedding().fit(load_short_texts().data)
+    >>> explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
+    Cosine 0.302 of 7 and 7 vectors
+      sofa ~ armchair +0.102
+      cat ~ kitten +0.063
+      sofa ~ kitten +0.053
+      slept ~ armchair +0.040
+      slept ~ naps +0.035
+    """
+    if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
+        raise TypeError(
+            "explain_texts needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
+            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it."
+        )
+    for name, text in (("a", a), ("b", b)):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
+    groups = pipeline[:-1].transform([a, b])
+    return pipeline[-1].explain(groups[[0]], groups[[1]])

@@ -1,11 +1,14 @@
-"""Search of texts by what they mean and by the words they have."""
+"""Search of texts by what they mean and by the words they have, and its saved indexes."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -14,21 +17,21 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._version import __version__
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.search import GroupNeighbors, search_of
 from sklearn_mcsg.search.nearest import smallest
 from sklearn_mcsg.similarity.estimator import split_pipeline
-from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
+from sklearn_mcsg.text.tables import files_of
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
-
-__all__ = ["Queries", "TextHits", "TextSearch"]
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
@@ -81,17 +84,14 @@ class Queries:
             return cls(X, np.arange(len(X) + 1))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        texts: list[str] = []
-        sizes: list[int] = []
-        for i, query in enumerate(X):
-            if not isinstance(query, str | Sequence):
+        queries = [[query] if isinstance(query, str) else query for query in X]
+        for i, query in enumerate(queries):
+            if not isinstance(query, Sequence):
                 raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
-            if not isinstance(query, str) and not query:
+            if not query:
                 raise ValueError(f"Query {i} is an empty list: at least one text is required.")
-            own = [query] if isinstance(query, str) else list(query)
-            texts += own
-            sizes.append(len(own))
-        return cls(TokenisedTexts.of(texts), offsets_of(sizes))
+        texts = TokenisedTexts.of(chain.from_iterable(queries))
+        return cls(texts, offsets_of([len(query) for query in queries]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -111,7 +111,7 @@ class Queries:
         return Tokens(words.distinct, words.numbers, words.offsets[self.offsets])
 
 
-@register
+@storage.register
 class TextSearch(BaseEstimator):
     """Search of texts by what they mean and by the words they have.
 
@@ -225,16 +225,13 @@ class TextSearch(BaseEstimator):
             raise TypeError("pipeline must turn texts into groups first: see make_text_embedding.")
         texts = TokenisedTexts.of(X)
         groups = vectorizer.fit_transform(texts)
-        if texts is not X:
-            warn_of_empty_texts(groups, "and are never found", stacklevel=2)
+        warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
         if len(known) < 2:
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
         index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
-        words = None
-        if self.words is not None:
-            words = WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
+        words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
         self.vectorizer_ = vectorizer
         self.index_ = index
         self.words_ = words
@@ -262,8 +259,7 @@ class TextSearch(BaseEstimator):
             return self.fit(X)
         texts = TokenisedTexts.of(X)
         groups = self.vectorizer_.transform(texts)
-        if texts is not X:
-            warn_of_empty_texts(groups, "and are never found", stacklevel=2)
+        warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
         words = self.words_
         if words is not None:
@@ -317,15 +313,13 @@ class TextSearch(BaseEstimator):
         warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=3)
         found = self.search(queries[asked], k)
 
-        def spread(part: Any, missing: float) -> Any:
+        def spread(part: Any, missing: float = np.nan) -> Any:
             rows = np.full((len(asked), k), missing, part.dtype)
             rows[asked] = part
             return rows
 
-        word_scores = None if found.word_scores is None else spread(found.word_scores, np.nan)
-        return TextHits(
-            spread(found.indices, -1), spread(found.scores, np.nan), spread(found.distances, np.nan), word_scores
-        )
+        word_scores = None if found.word_scores is None else spread(found.word_scores)
+        return TextHits(spread(found.indices, -1), spread(found.scores), spread(found.distances), word_scores)
 
     def explain(self, query: Query | Groups, text: str | Groups) -> Any:
         """Explain the distance of a text to a query by pairs of their words.
@@ -429,3 +423,97 @@ def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
 def _tokenizer_of(vectorizer: Any) -> Any:
     """The tokenizer of a pipeline's first step; None if it has none of its own."""
     return getattr(vectorizer[0], "tokenizer", None)
+
+
+class IndexUpdate(NamedTuple):
+    """An index of texts, and how it was obtained.
+
+    Attributes
+    ----------
+    index : GroupNeighbors or TextSearch
+        The index, which holds all texts.
+    n_reused : int
+        Number of texts that the saved index already held; 0 if it was rebuilt.
+    replaced : bool
+        Whether a saved index of other texts or settings was replaced.
+    """
+
+    index: Any
+    n_reused: int
+    replaced: bool
+
+
+def update_index(
+    path: Any, similarity: Any, texts: Sequence[str], *, n_jobs: int | None = None, verbose: int = 0
+) -> IndexUpdate:
+    """Open the saved index of a list of texts; add missing texts, or rebuild it if it does not match.
+
+    A saved index matches if it was made by the same version, with the same parameters and word vectors, and holds the
+    first texts of the list.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder of the index.
+    similarity : Pipeline or TextSearch
+        What compares groups: a pipeline for texts that is not fitted, as `make_text_similarity` or
+        `make_text_embedding` builds it, or a search that is to be saved with the words of the texts.
+    texts : sequence of str
+        The texts: all that the index is to hold.
+    n_jobs : int, default=None
+        Number of parallel jobs, as in joblib.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    update : IndexUpdate
+        With `index`, `n_reused` and `replaced`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn_mcsg import TextSearch, update_index
+    >>> texts = ["A cat sat on the mat.", "Shares fell on Monday.", "It rained all day."]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = update_index(Path(folder, "index"), TextSearch(), texts[:2])
+    ...     second = update_index(Path(folder, "index"), TextSearch(), texts)
+    >>> first.n_reused, second.n_reused, second.index.n_texts_
+    (0, 2, 3)
+    """
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    storage.check_place(path)
+    note = storage.read_note(path)
+    n_reused = _n_reusable(similarity, texts, note)
+    wanted = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
+    if n_reused:
+        index = storage.load(path, type(wanted)).set_params(**jobs)
+        if n_reused == len(texts):
+            return IndexUpdate(index, n_reused, replaced=False)
+        index.partial_fit(texts[n_reused:])
+    else:
+        index = wanted.set_params(**jobs).fit(texts)
+    storage.save(path, index, note=[len(texts), _fingerprint(similarity, texts)])
+    return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
+
+
+def _n_reusable(similarity: Any, texts: Sequence[str], note: Any) -> int:
+    """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
+    match note:
+        case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
+            return n_texts
+    return 0
+
+
+def _fingerprint(similarity: Any, texts: Sequence[str]) -> str:
+    """A hash of everything that an index depends on."""
+    arrays: list[np.ndarray] = []
+    before, _ = split_pipeline(similarity.pipeline if isinstance(similarity, TextSearch) else similarity)
+    vectors = getattr(before[0], "vectors", None) if before is not None else None
+    state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
+    settings = [__version__, storage.encode(clone(similarity), arrays), state]
+    digest = hashlib.sha256(json.dumps([settings, list(texts)]).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

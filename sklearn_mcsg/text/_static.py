@@ -67,10 +67,7 @@ def find_wordllama() -> tuple[Path, Path]:
     """Tokenizer and vectors that are installed with the package wordllama, which is not imported."""
     spec = find_spec("wordllama")
     folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
-    files = (
-        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
-        folder / "weights" / "l2_supercat_256.safetensors",
-    )
+    files = folder / "tokenizers/l2_supercat_tokenizer_config.json", folder / "weights/l2_supercat_256.safetensors"
     if spec is None or not all(file.is_file() for file in files):
         raise missing_extra("wordllama", "vectors='wordllama'", "pass other vectors")
     return files

@@ -1,22 +1,25 @@
-"""Texts, split into tokens and numbered once.
+"""Texts, split into tokens and numbered once, and their tokens as rows of a table of word vectors.
 
     texts --tokenizer--> tokens --numbers in order of first appearance--> distinct tokens, one number per token
+    distinct tokens --table--> rows, and tokens without a row --spelling--> rows of their parts
 
-What depends on a token alone, such as its row in a table, is then derived once per distinct token.
+What depends on a token alone, such as its row in a table, is derived once per distinct token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from sklearn_mcsg.groups import Rows, offsets_of
+from sklearn_mcsg.text._spelling import parts_of
 from sklearn_mcsg.text._tokens import pieces, tokenize
-
-__all__ = ["Tokenisation", "TokenisedTexts", "Tokens", "check_texts", "into_words", "items_of", "renumbered"]
+from sklearn_mcsg.text.tables import WordTable
 
 _BATCH = 2**16  # tokens that are numbered at a time
 
@@ -60,7 +63,7 @@ class Tokens:
     @classmethod
     def of(cls, texts: Iterable[Any], how: Tokenisation) -> Tokens:
         """Split texts and number their tokens."""
-        places = _Places()
+        places = Places()
         batches = [np.empty(0, dtype=np.intc)]
         ends = [0]
         before = 0
@@ -71,11 +74,11 @@ class Tokens:
                 produced = how.tokenizer(piece.lower() if how.lowercase else piece)
                 tokens += produced if isinstance(produced, list) else _listed(produced, i)
                 if len(tokens) >= _BATCH:
-                    batches.append(places.numbers(tokens, before, ends))
+                    batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
                     before += len(tokens)
                     tokens = []
             ends.append(before + len(tokens))
-        batches.append(places.numbers(tokens, before, ends))
+        batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
         return cls(list(places), np.concatenate(batches), np.array(ends, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -87,10 +90,6 @@ class Tokens:
         used, numbers = renumbered(self.numbers[items])
         rows = [found[used] for found in self.looked_up]
         return Tokens([self.distinct[i] for i in used], numbers, offsets, rows)
-
-    def first_text(self, number: int) -> int:
-        """The first text that has a token."""
-        return int(np.searchsorted(self.offsets, np.argmax(self.numbers == number), side="right")) - 1
 
 
 class TokenisedTexts(Sequence[str]):
@@ -169,6 +168,137 @@ class TokenisedTexts(Sequence[str]):
         return TokenisedTexts([self.texts[i] for i in picked], [(how, tokens[picked]) for how, tokens in self._known])
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The words of texts: rows of a table, and of further words that it lacks."""
+
+    rows: np.ndarray  # of all words, text after text; those that follow the table's are of the spelled words
+    offsets: np.ndarray  # of the texts
+    oov_rate: float  # share of the tokens that have no vector in the table
+    spelled: list[str]
+
+    def names(self, table: WordTable, rows: np.ndarray) -> np.ndarray:
+        """The words of some rows."""
+        n = len(table.words)
+        names = np.empty(len(rows), dtype=object)
+        names[:] = [table.words[row] if row < n else self.spelled[row - n] for row in rows.tolist()]
+        return names
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows:
+    """Rows of distinct tokens: their own, or those of the words that they are made of."""
+
+    table: WordTable
+    unknown: str
+    own: np.ndarray  # row of each token, or -1
+    rows: np.ndarray  # of the words of all tokens; those that follow the table's are of the spelled words
+    offsets: np.ndarray  # of the tokens
+    spelled: list[str]
+
+    @classmethod
+    def of(cls, tokens: Tokens, table: WordTable, unknown: str) -> TokenRows:
+        """Look up tokens in a table.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Tokens of texts.
+        table : WordTable
+            The word vectors.
+        unknown : {"spelling", "ignore", "error"}
+            What becomes of tokens without a row: rows of their parts, or rows that follow the table's; nothing; an
+            error.
+
+        Returns
+        -------
+        rows : TokenRows
+        """
+        own = _own_rows(tokens, table)
+        n_words = len(table.words)
+        missing = np.flatnonzero(own < 0).tolist()
+        spelled = Places()
+        parts: list[list[int]] = []
+        for number in missing:
+            words = [] if unknown == "ignore" else parts_of(tokens.distinct[number])
+            found = [(word, table.rows[word]) for word in words]
+            lacking = [word for word, row in found if row < 0]
+            if unknown == "error" and lacking:
+                raise ValueError(
+                    f"Text {_first_text(tokens, number)} has the word {lacking[0]!r}, which has no vector: choose "
+                    f"vectors that have it, or unknown='spelling' or 'ignore'."
+                )
+            parts.append([row if row >= 0 else n_words + spelled[word.lower()] for word, row in found])
+        sizes = np.ones(len(own), dtype=np.int64)
+        sizes[missing] = [len(part) for part in parts]
+        every = np.repeat(own, sizes)
+        every[every < 0] = list(chain.from_iterable(parts))
+        return cls(table, unknown, own, every, offsets_of(sizes), list(spelled))
+
+    def __getitem__(self, tokens: np.ndarray) -> TokenRows:
+        """The rows of some of the tokens."""
+        items, offsets = items_of(self.offsets, tokens)
+        rows = self.rows[items]
+        is_spelled = rows >= len(self.table.words)
+        used, places = renumbered(rows[is_spelled] - len(self.table.words))
+        rows[is_spelled] = len(self.table.words) + places
+        spelled = [self.spelled[i] for i in used]
+        return TokenRows(self.table, self.unknown, self.own[tokens], rows, offsets, spelled)
+
+
+def look_up(tokens: Tokens, table: WordTable, unknown: str, pad_token: str | None = None) -> Found:
+    """Look up the tokens of texts in a table, unless that has been done.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        The tokens of the texts.
+    table : WordTable
+        The word vectors.
+    unknown : {"spelling", "ignore", "error"}
+        What becomes of tokens without a row.
+    pad_token : str, default=None
+        A word of the table that is added to every text.
+
+    Returns
+    -------
+    found : Found
+    """
+    known = _known_rows(tokens, table, unknown)
+    rows, offsets = known.own[tokens.numbers], tokens.offsets
+    lacking = rows < 0
+    n_unknown = np.count_nonzero(lacking)
+    if n_unknown:
+        items, _ = items_of(known.offsets, tokens.numbers[lacking])
+        counts = np.diff(known.offsets)[tokens.numbers]
+        offsets = offsets_of(counts)[offsets]
+        rows = np.repeat(rows, counts)
+        rows[rows < 0] = known.rows[items]
+    if pad_token is not None:
+        rows = np.insert(rows, offsets[1:], table.rows[pad_token])
+        offsets = offsets + np.arange(len(offsets))
+    return Found(rows, offsets, n_unknown / max(1, len(tokens.numbers)), known.spelled)
+
+
+def _known_rows(tokens: Tokens, table: WordTable, unknown: str) -> TokenRows:
+    for known in tokens.looked_up:
+        if known.table is table and known.unknown == unknown:
+            return known
+    rows = TokenRows.of(tokens, table, unknown)
+    tokens.looked_up.append(rows)
+    return rows
+
+
+def _own_rows(tokens: Tokens, table: WordTable) -> np.ndarray:
+    """Row of each distinct token, or -1."""
+    return _places_of(tokens.distinct, table.rows, table.rows.keys_are, partial(_first_text, tokens))
+
+
+def _first_text(tokens: Tokens, number: int) -> int:
+    """The first text that has a token, given by its number."""
+    return _text_at(tokens.offsets, 0, int(np.argmax(tokens.numbers == number)))
+
+
 def check_texts(X: Any) -> Iterable[Any]:
     """Raise unless X is a collection; that its items are texts is checked one by one."""
     if isinstance(X, str | bytes):
@@ -194,31 +324,35 @@ def renumbered(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return distinct[order], rank[places]
 
 
-class _Places(dict):
+class Places(dict):
     """Places of tokens in order of first appearance."""
 
     def __missing__(self, token: Any) -> int:
         place = self[token] = len(self)
         return place
 
-    def numbers(self, tokens: list[Any], before: int, ends: list[int]) -> np.ndarray:
-        """Places of a batch of tokens, with `before` tokens before it and the ends of all finished texts so far."""
-        try:
-            return np.fromiter(map(self.__getitem__, tokens), dtype=np.intc, count=len(tokens))
-        except TypeError as error:
-            position = next(i for i, token in enumerate(tokens) if not _is_hashable(token))
-            text = int(np.searchsorted(ends, before + position, side="right")) - 1
-            raise TypeError(
-                f"The tokenizer must return strings; for text {text}, got {tokens[position]!r:.60}."
-            ) from error
 
-
-def _is_hashable(token: Any) -> bool:
+def _places_of(tokens: list[Any], places: dict, keys: str, text_of: Callable[[int], int]) -> np.ndarray:
+    """The place of each token; if one has none, raise an error that names its text, given by its position."""
     try:
-        hash(token)
+        return np.fromiter(map(places.__getitem__, tokens), dtype=np.intc, count=len(tokens))
+    except TypeError as error:
+        i = next(i for i, token in enumerate(tokens) if not _has_place(places, token))
+        message = f"The tokenizer must return {keys}; for text {text_of(i)}, got {tokens[i]!r:.60}."
+        raise TypeError(message) from error
+
+
+def _has_place(places: dict, token: Any) -> bool:
+    try:
+        places[token]
     except TypeError:
         return False
     return True
+
+
+def _text_at(offsets: Any, before: int, position: int) -> int:
+    """The text that has a token, given by its position after `before` others."""
+    return int(np.searchsorted(offsets, before + position, side="right")) - 1
 
 
 def _check_text(text: Any, i: int) -> None:

@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-__all__ = ["pieces", "tokenize"]
-
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
 WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them

@@ -23,19 +23,9 @@ from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
-from sklearn_mcsg.text._lookup import Found, look_up
 from sklearn_mcsg.text._spelling import sample, spelled
-from sklearn_mcsg.text._tokenised import Tokenisation, TokenisedTexts, Tokens, check_texts, into_words
+from sklearn_mcsg.text._tokenised import Found, Tokenisation, TokenisedTexts, Tokens, check_texts, into_words, look_up
 from sklearn_mcsg.text.tables import WordTable, is_static_model, lengths, open_table
-
-__all__ = [
-    "Coverage",
-    "EmbeddingVectorizer",
-    "coverage_of",
-    "mean_weights",
-    "share_of_unknown_words",
-    "warn_of_empty_texts",
-]
 
 
 @register
@@ -316,8 +306,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
-        if not isinstance(X, TokenisedTexts):
-            warn_of_empty_texts(groups, "and become empty groups", stacklevel=3)
+        warn_of_empty_texts(X, groups, "and become empty groups", stacklevel=3)
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
@@ -357,11 +346,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _weights_of(self, words: _Words, table: WordTable) -> np.ndarray | None:
         """Weights of distinct words; None if all are 1."""
-        parts = self._weighting_parts()
-        weights = np.ones(len(words.rows)) if parts else None
-        for part in parts:
-            weights *= self._factor(part, words, table)
-        return weights
+        factors = [self._factor(part, words, table) for part in self._weighting_parts()]
+        return np.prod(factors, axis=0) if factors else None
 
     def _factor(self, part: Any, words: _Words, table: WordTable) -> np.ndarray:
         """One factor of the weights of distinct words."""
@@ -406,10 +392,10 @@ class _Words:
         return cls(rows, found.names(table, rows), vectors, lengths(vectors), places)
 
 
-def warn_of_empty_texts(groups: Groups, fate: str, stacklevel: int) -> None:
-    """Warn if texts have no words; `fate` says what becomes of them."""
+def warn_of_empty_texts(texts: Any, groups: Groups, fate: str, stacklevel: int) -> None:
+    """Warn if texts have no words, unless they are `TokenisedTexts`; `fate` says what becomes of them."""
     empty = groups.sizes == 0
-    if empty.any():
+    if empty.any() and not isinstance(texts, TokenisedTexts):
         n_empty, first = np.count_nonzero(empty), np.argmax(empty)
         warnings.warn(
             f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) {fate}.",

@@ -17,6 +17,7 @@ from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 
 _MOST_OPENED = 4  # tables of files that are kept
+_OPENED: dict[tuple[Path, ...], tuple[list[tuple[int, int]], WordTable]] = {}  # of the files that were used last
 
 
 class WordRows(dict):
@@ -144,7 +145,7 @@ def _from_path(path: Path) -> WordTable:
         )
     if static.is_file(path):
         return _open_files(*static.find_files(path))
-    return _OPENED.table((path.resolve(),), lambda: WordTable(*load_word_vectors(path)))
+    return _opened((path.resolve(),), lambda: WordTable(*load_word_vectors(path)))
 
 
 def _from_pair(tokenizer: Any, table: Any) -> WordTable:
@@ -216,31 +217,21 @@ def _checked(words: Any, vectors: Any) -> WordTable:
     return table
 
 
-class _OpenedFiles:
-    """The tables of the files that were used last. When a file has changed, its new table replaces the old one."""
-
-    def __init__(self) -> None:
-        self.tables: dict[tuple[Path, ...], tuple[list[tuple[int, int]], WordTable]] = {}
-
-    def table(self, files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
-        """The table of some files, by `read` if they are not open or have changed."""
-        status = [file.stat() for file in files]
-        state = [(found.st_mtime_ns, found.st_size) for found in status]
-        known, table = self.tables.pop(files, (None, None))
-        if table is None or known != state:
-            table = read()
-        self.tables[files] = state, table
-        for oldest in list(self.tables)[:-_MOST_OPENED]:
-            self.tables.pop(oldest, None)
-        return table
-
-
-_OPENED = _OpenedFiles()
+def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
+    """The table of some files, by `read` if they are not open or have changed."""
+    state = [(status.st_mtime_ns, status.st_size) for status in map(Path.stat, files)]
+    known, table = _OPENED.pop(files, (None, None))
+    if table is None or known != state:
+        table = read()
+    _OPENED[files] = state, table
+    for oldest in list(_OPENED)[:-_MOST_OPENED]:
+        _OPENED.pop(oldest, None)
+    return table
 
 
 def _open_files(tokenizer: Path, vectors: Path) -> WordTable:
     files = tokenizer.resolve(), vectors.resolve()
-    return _OPENED.table(files, lambda: _from_model(static.read_files(*files)))
+    return _opened(files, lambda: _from_model(static.read_files(*files)))
 
 
 @cache

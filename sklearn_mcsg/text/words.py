@@ -15,9 +15,7 @@ from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.groups.checks import check_indices, check_offsets
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, into_words, items_of
-
-__all__ = ["WordIndex", "import_bm25s", "words_of"]
+from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens, into_words, items_of
 
 
 def import_bm25s() -> Any:
@@ -28,8 +26,8 @@ def import_bm25s() -> Any:
 def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | None = None) -> Tokens:
     """Words of texts in lower case: compounds are split at hyphens, and punctuation is left out."""
     tokens = TokenisedTexts.of(texts).tokens(into_words(tokenizer, lowercase=True))
-    places: dict[str, int] = {}
-    parts = [[places.setdefault(word, len(places)) for word in parts_of(token)] for token in tokens.distinct]
+    places = Places()
+    parts = [[places[word] for word in parts_of(token)] for token in tokens.distinct]
     numbers = np.array(list(chain.from_iterable(parts)), dtype=np.intc)
     items, starts = items_of(offsets_of(np.array([len(part) for part in parts], dtype=np.int64)), tokens.numbers)
     return Tokens(list(places), numbers[items], starts[tokens.offsets])
