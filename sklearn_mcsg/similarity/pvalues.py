@@ -74,7 +74,7 @@ class Calibrates(HasPValues):
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None
-            Determines the pairs; ``None`` means the estimator's own `random_state`.
+            Determines what is random: the pairs. ``None`` means the estimator's own `random_state`.
 
         Returns
         -------
