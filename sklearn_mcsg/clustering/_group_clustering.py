@@ -6,9 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.base import ClusterMixin, clone
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import HasMethods, Interval
@@ -16,12 +15,12 @@ from sklearn_mcsg.clustering._points import cluster_points
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import compare_units
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.similarity.estimator import split_pipeline
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, split_pipeline
 
 _ROUNDING = 1e-5  # of the length of points of unit length
 
 
-class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class GroupClustering(ClusterMixin, GroupsTransformer):
     """Cluster groups of vectors in their embedding, from a few to millions.
 
     Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
@@ -126,12 +125,6 @@ class GroupClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transformer
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Embed groups and cluster them.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
 from sklearn_mcsg.groups.array_groups import check_same_place
 from sklearn_mcsg.likelihoods import Statistics
-from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.estimator import GroupsTransformer
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
@@ -38,7 +38,7 @@ def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
 
 
 @register
-class GroupSimilarity(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupSimilarity(Calibrates, GroupsTransformer):
     """Similarity of groups by a comparison of your own.
 
     It turns a `Comparison` into an estimator with `fit`, `partial_fit`, `transform`, `pairwise` and `paired`, which

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -27,8 +27,6 @@ class GroupsEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        if tags.transformer_tags is not None:
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _new_model(self, balanced: bool = False) -> GroupModel:
@@ -91,6 +89,15 @@ class GroupsEstimator(BaseEstimator):
         if get_output_config("transform", self)["dense"] != "pandas":
             return matrix
         return import_extra("pandas", "Pandas output").DataFrame(matrix, index=X.index, copy=False)
+
+
+class GroupsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+    """A transformer of groups, which keeps single precision."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def split_pipeline(estimator: Any) -> tuple[Any, Any]:

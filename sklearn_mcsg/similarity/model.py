@@ -286,14 +286,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     def _new_comparison(self) -> ModelComparison:
         """A comparison from the parameters, before anything is learnt."""
-        model = capabilities.new_model(
-            self.likelihood,
-            self.criterion,
-            reg_covar=self.reg_covar,
-            penalty_scale=self.penalty_scale,
-            balanced=self.balanced,
-            prior_strength=self.prior_strength,
-        )
+        model = self._new_model(self.balanced)
         return ModelComparison(model, self.prior_strength, self.n_references, self.random_state)
 
     def _keep(self, comparer: Comparer) -> None:
