@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg.search.points import nearest_points
+from sklearn_mcsg.search.nearest import nearest_points
 
 _INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
 

@@ -21,8 +21,6 @@ from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, fitted_comparer
 from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 
-__all__ = ["find_duplicates"]
-
 _N_PAIRS = 20_000  # random pairs that a level is calibrated with
 _PAIR_BYTES = 256  # that a pair of near groups takes until the sets are known
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
@@ -25,13 +25,11 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.search.candidates import CandidateIndex
 from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
-from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
-
-__all__ = ["GroupNeighbors"]
+from sklearn_mcsg.similarity.estimator import GroupsEstimator, check_compares_groups, split_pipeline
 
 
 @storage.register
-class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Nearest neighbours among groups, by any similarity.
 
     An exact search compares each query with all groups; it never holds the full distance matrix in memory. An
@@ -112,12 +110,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Index groups.
 
@@ -169,8 +161,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.candidates_ is None:
             candidates = learn_candidates(comparer, self.algorithm, self.verbose)
         else:
-            new = comparer.summaries[len(self._comparer) :]
-            candidates = self.candidates_.with_codes(self.candidates_.encoded(new))
+            candidates = self.candidates_.added(comparer.summaries[len(self._comparer) :])
         self._keep(comparer, candidates)
         return self
 
@@ -188,7 +179,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         self : GroupNeighbors
         """
-        check_is_fitted(self, "similarity_")
         n = self.n_groups_
         indices = np.atleast_1d(np.asarray(indices))
         if not indices.size:
@@ -210,7 +200,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @property
     def n_features_in_(self) -> int:
         """Width of the vectors."""
-        check_is_fitted(self, "similarity_")
         return self._last.n_features_in_
 
     @property
@@ -306,7 +295,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Only if `return_distance`.
         indices : ndarray of shape (n_queries,) of arrays
         """
-        check_is_fitted(self, "similarity_")
         check_number(radius, "radius")
         indices: list[np.ndarray] = []
         values: list[np.ndarray] = []
@@ -317,7 +305,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                     near = near[np.argsort(row[near], kind="stable")]
                 indices.append(near)
                 values.append(row[near])
-        return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
+        found = np.fromiter(indices, dtype=object)
+        return (np.fromiter(values, dtype=object), found) if return_distance else found
 
     def kneighbors_graph(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -356,7 +345,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         graph : csr_matrix of shape (n_queries, `n_groups_`)
             With ``mode="distance"`` there is one neighbour more than `n_neighbors`, because a group is its own nearest.
         """
-        check_is_fitted(self, "similarity_")
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
 
     def fit_transform(self, X: GroupsLike, y: object = None) -> sparse.csr_matrix:
@@ -432,6 +420,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @property
     def _last(self) -> Any:
         """The similarity or embedding, without the pipeline steps before it."""
+        check_is_fitted(self, "similarity_")
         return split_pipeline(self.similarity_)[1]
 
     def _keep(self, comparer: Comparer, candidates: CandidateIndex | None) -> None:
@@ -455,7 +444,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
         """Queries as validated groups, or the indices of all indexed groups."""
-        check_is_fitted(self, "similarity_")
         if X is None:
             return np.arange(self.n_groups_)
         groups = self._last.__mcsg_groups__(self._transformed(X))
@@ -474,7 +462,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_groups_))
 
     def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
-        check_is_fitted(self, "similarity_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_positive_integer(k, "n_neighbors")
         available = self.n_groups_ - leave_out_self
@@ -487,11 +474,3 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 def search_of(index: GroupNeighbors) -> Search:
     """The search behind an index, for uses that need whole rows of distances."""
     return index._search()
-
-
-def _objects(arrays: list[np.ndarray]) -> np.ndarray:
-    """An object array of arrays of different lengths."""
-    result = np.empty(len(arrays), dtype=object)
-    for i, array in enumerate(arrays):
-        result[i] = array
-    return result
