@@ -43,9 +43,8 @@ def learn_candidates(comparer: Comparer, algorithm: str, verbose: int) -> Candid
         return CandidateIndex.learnt_from(space, comparer.summaries, verbose)
     if algorithm == "auto":
         return None
-    comparison, output = comparer.comparison, comparer.output
-    sized = isinstance(comparison, ModelComparison) and not output.can_be_embedded
-    why = f"its output {output.name!r} depends on the sizes of groups" if sized else "it has no points"
+    sized = isinstance(comparer.comparison, ModelComparison) and not comparer.output.can_be_embedded
+    why = f"its output {comparer.name!r} depends on the sizes of groups" if sized else "it has no points"
     raise ValueError(
         f"algorithm='approximate' cannot find candidates for this similarity, because {why}: choose "
         f"output='centered' or 'divergence' of a ModelComparisonSimilarity whose likelihood has coordinates, or a "

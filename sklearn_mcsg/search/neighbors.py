@@ -226,7 +226,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
         """
-        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
         distances, indices = self._search().nearest(self._queries(X), k)
         return (distances, indices) if return_distance else indices
 
@@ -265,7 +265,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         >>> GroupNeighbors(GroupEmbedding(), n_neighbors=10).fit(X).recall()
         1.0
         """
-        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
         check_positive_integer(n_queries, "n_queries")
         queries = self._queries(X)
         if X is None:
@@ -296,17 +296,15 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         indices : ndarray of shape (n_queries,) of arrays
         """
         check_number(radius, "radius")
-        indices: list[np.ndarray] = []
-        values: list[np.ndarray] = []
+        found = []
         for distances, _ in self._search().distance_blocks(self._queries(X), self_distance=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
                     near = near[np.argsort(row[near], kind="stable")]
-                indices.append(near)
-                values.append(row[near])
-        found = np.fromiter(indices, dtype=object)
-        return (np.fromiter(values, dtype=object), found) if return_distance else found
+                found.append((row[near], near))
+        values, indices = (np.fromiter(arrays, dtype=object) for arrays in zip(*found, strict=True))
+        return (values, indices) if return_distance else indices
 
     def kneighbors_graph(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -362,9 +360,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         graph : csr_matrix of shape (n_groups, n_groups)
         """
         self.fit(X)
-        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
-        distances, indices = self._search().nearest_with_self(k)
-        return self._graph(distances, indices, self.mode)
+        k = checked_n_neighbors(self, self.n_neighbors + (self.mode == "distance"))
+        return self._graph(*self._search().nearest_with_self(k), self.mode)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into a folder, as plain arrays and JSON.
@@ -404,12 +401,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         self._validate_params()
         last = split_pipeline(state["similarity_"])[1]
         check_compares_groups(last)
-        if isinstance(last, GroupEmbedding):
-            comparer = comparer_of_points(last, state["points"])
-        else:
-            comparer = last.__mcsg_comparer__()
-        self.similarity_ = state["similarity_"]
-        self._comparer, self.candidates_ = comparer, state["candidates_"]
+        embeds = isinstance(last, GroupEmbedding)
+        self._comparer = comparer_of_points(last, state["points"]) if embeds else last.__mcsg_comparer__()
+        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
 
     def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""
@@ -432,8 +426,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
     def _search(self) -> Search:
         """The search that the parameters describe; jobs are those of the index or of its similarity."""
         n_jobs, verbose = (getattr(self, name) or getattr(self._last, name, None) for name in ("n_jobs", "verbose"))
-        exact = self.candidates_ is None or self.algorithm == "exact"
-        exact = exact or (self.algorithm == "auto" and not has_extra("faiss"))
+        exact = self.algorithm == "exact" or (self.algorithm == "auto" and not has_extra("faiss"))
         comparer = self._comparer.with_jobs(n_jobs, verbose or 0)
         return Search(comparer, None if exact else self.candidates_, self.n_candidates, n_jobs, verbose or 0)
 
@@ -461,16 +454,18 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEs
         pointers = np.arange(0, indices.size + 1, indices.shape[1])
         return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_groups_))
 
-    def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_positive_integer(k, "n_neighbors")
-        available = self.n_groups_ - leave_out_self
-        if k > available:
-            others = " besides the query itself" if leave_out_self else ""
-            raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
-        return int(k)
-
 
 def search_of(index: GroupNeighbors) -> Search:
     """The search behind an index, for uses that need whole rows of distances."""
     return index._search()
+
+
+def checked_n_neighbors(index: Any, n_neighbors: int | None, leave_out_self: bool = False) -> int:
+    """The number of neighbours to find, by default that of the index; raise unless it has so many groups."""
+    k = index.n_neighbors if n_neighbors is None else n_neighbors
+    check_positive_integer(k, "n_neighbors")
+    available = index.n_groups_ - leave_out_self
+    if k > available:
+        others = " besides the query itself" if leave_out_self else ""
+        raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}: choose fewer.")
+    return int(k)

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._sklearn import HasMethods
 from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm, learn_candidates, nearest_of
+from sklearn_mcsg.search.neighbors import GroupNeighbors, checked_n_neighbors
 
 _FAN_IN = 8  # results that are merged at a time
 
@@ -79,9 +78,7 @@ class PartitionedNeighbors(BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit"]), None],
         "load": [callable, None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "algorithm", "n_candidates")},
         "client": [HasMethods(["submit", "gather"]), None],
     }
 
@@ -138,9 +135,8 @@ class PartitionedNeighbors(BaseEstimator):
         check_is_fitted(
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
-        sent = cluster.send(similarity)
-        how = self.algorithm, self.n_candidates
-        indexes = [cluster.submit(_apply, _index, load, part, sent, *how) for part in parts]
+        how = cluster.send(similarity), self.algorithm, self.n_candidates
+        indexes = [cluster.submit(_apply, _index, load, part, *how) for part in parts]
         sizes = cluster.client.gather([cluster.submit(len, index) for index in indexes])
         self.similarity_, self.sizes_ = similarity, np.array(sizes)
         self._cluster, self._indexes = cluster, indexes
@@ -172,10 +168,7 @@ class PartitionedNeighbors(BaseEstimator):
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         check_is_fitted(self, "sizes_")
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_positive_integer(k, "n_neighbors")
-        if k > self.n_groups_:
-            raise ValueError(f"n_neighbors={k} is more than the {self.n_groups_} indexed groups: choose fewer.")
+        k = checked_n_neighbors(self, n_neighbors)
         queries = self._cluster.send(self.similarity_.__mcsg_groups__(X))
         starts = np.cumsum(self.sizes_) - self.sizes_
         found = [
