@@ -13,7 +13,7 @@ their leading eigenvectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -25,15 +25,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.embedding._landmarks import Landmarks
-from sklearn_mcsg.embedding._points import PointComparison
-from sklearn_mcsg.embedding._projection import ROUNDING, Projection
 from sklearn_mcsg.engine.capabilities import instance_of
 from sklearn_mcsg.engine.chance import checked_null
 from sklearn_mcsg.engine.comparer import Comparer
+from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.coordinates import (
     Axes,
     Coordinates,
     Moments,
+    PointSpace,
     batches,
     corpus_of,
     merged_corpora,
@@ -45,14 +45,15 @@ from sklearn_mcsg.engine.parallel import progress, run
 from sklearn_mcsg.explanation import PairExplanation, pair_labels
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, validate_group
 from sklearn_mcsg.groups.array_groups import ArrayGroups
+from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
-__all__ = ["GroupEmbedding"]
-
+_SHARED = ("prior_strength", "reg_covar", "random_state", "n_jobs", "verbose")  # parameters, with the similarity
+_ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
 _TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
 
 
@@ -137,13 +138,9 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "spread": [Interval(Real, 0, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
-        "prior_strength": [Interval(Real, 0, None, closed="left")],
-        "reg_covar": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"auto", "coordinates", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
     }
 
     def __init__(
@@ -198,8 +195,7 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
             corpus = corpus_of(groups, self._new_likelihood(), self.reg_covar)
             space: Coordinates | Landmarks = self._coordinates_around(corpus)
         else:
-            rng = check_random_state(self.random_state)
-            space = Landmarks.learnt_from(groups, similarity, self.n_landmarks, rng)
+            space = Landmarks.learnt_from(groups, similarity, self.n_landmarks, check_random_state(self.random_state))
         self._keep(space, self._moments_of(space, groups))
         self._keep_features(X, groups)
         return self
@@ -331,8 +327,7 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """What `fit` has learnt, for storage; empty before `fit`."""
         if not hasattr(self, "_space"):
             return {}
-        state = {"space": self._space, "moments": self._moments, "null": self._null}
-        return {**state, **self._stored_features()}
+        return {"space": self._space, "moments": self._moments, "null": self._null, **self._stored_features()}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
@@ -393,13 +388,12 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _embed(self, groups: Groups | ArrayGroups) -> Any:
         """Embeddings of validated groups."""
-        projection = Projection(self.mean_, self._axes.projection(self.whiten), self.normalize)
+        kind = groups.kind if isinstance(groups, ArrayGroups) else None
+        project = partial(_project, self.mean_, self._axes.projection(self.whiten), self.normalize, kind)
         if isinstance(groups, ArrayGroups):
-            projection = replace(projection, kind=groups.kind)
-            parts = [rows for _, rows in self._over_batches(projection, groups, self._space)]
-            return groups.kind.xp.concat(parts)
+            return groups.kind.xp.concat([rows for _, rows in self._over_batches(project, groups, self._space)])
         result = np.empty((len(groups), self.n_components_), groups.output_dtype)
-        for batch, rows in self._over_batches(projection, groups, self._space):
+        for batch, rows in self._over_batches(project, groups, self._space):
             result[batch] = rows
         return result
 
@@ -421,7 +415,7 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _units(self, groups: Groups) -> np.ndarray:
         """Embeddings of validated groups at unit length."""
-        return unit_length(self._embed(groups), ROUNDING)
+        return unit_length(self._embed(groups), _ROUNDING)
 
     def _embed_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
@@ -440,6 +434,62 @@ class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if paired:
             check_same_length(groups, others)
         return self._units(groups), self._units(others), output
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointComparison(Comparison[np.ndarray, np.ndarray]):
+    """Cosines of embeddings; of each group, the embedding at unit length is kept and not its vectors.
+
+    Attributes
+    ----------
+    embedding : GroupEmbedding
+        The fitted embedding. It does not change when groups are added: they get the coordinates of its fit.
+    """
+
+    embedding: Any
+
+    def summarize(self, groups: Groups) -> np.ndarray:
+        """Embeddings of the groups, at unit length."""
+        return unit_length(np.asarray(self.embedding.transform(groups)))
+
+    def unlearnt(self) -> Self:
+        """The same comparison: it learns nothing from its groups."""
+        return self
+
+    def without_corpus(self) -> Self:
+        """The comparison for points that are known already."""
+        return replace(self, embedding=None)
+
+    def compare(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
+        """Cosines of all pairs."""
+        return compare_units(left, right, output)
+
+    def compare_rows(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
+        """Cosines of pairs of the same row."""
+        return compare_unit_rows(left, right, output)
+
+    def point_space(self, output: str) -> PointSpace:
+        """The embeddings themselves: they have unit length, so their distances order groups as cosines do."""
+        return PointSpace(None, directions=False)
+
+
+def _project(
+    mean: np.ndarray, matrix: np.ndarray, normalize: bool, kind: ArrayKind | None, coordinates: np.ndarray
+) -> Any:
+    """Coordinates, centred, rotated, whitened and, if asked for, at unit length; computed where arrays of a kind are.
+
+    At unit length, groups without components above rounding become zero. Without a kind, arrays are those of NumPy.
+    """
+    if kind is None:
+        rows = (coordinates - mean) @ matrix
+        return unit_length(rows, _ROUNDING) if normalize else rows
+    xp, rows = kind.xp, kind.asarray(coordinates - mean) @ kind.asarray(matrix)
+    if normalize:
+        largest = xp.max(xp.abs(rows), axis=1, keepdims=True)
+        rows = rows / xp.where(largest > _ROUNDING, largest, float("inf"))
+        length = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
+        rows = rows / xp.where(length > 0, length, 1.0)
+    return kind.result(rows)
 
 
 def _call(function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice) -> tuple[slice, Any]:

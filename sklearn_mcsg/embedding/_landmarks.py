@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_mcsg.engine.coordinates import LEAST_EIGENVALUE
 from sklearn_mcsg.groups import Groups
@@ -36,11 +35,11 @@ class Landmarks:
     def learnt_from(
         cls, groups: Groups, similarity: GroupSimilarity, n_landmarks: int, random_state: np.random.RandomState
     ) -> Landmarks:
-        """Draw landmarks and embed them by classical scaling."""
+        """Draw landmarks, fit the similarity to them, and embed them by classical scaling."""
         chosen = np.arange(len(groups))
         if len(chosen) > n_landmarks:
             chosen = np.sort(random_state.choice(len(chosen), n_landmarks, replace=False))
-        similarity = clone(similarity).fit(groups[chosen])
+        similarity.fit(groups[chosen])
         distances = similarity.__mcsg_comparer__().compare_among(slice(0, len(chosen))).astype(np.float64)
         centre = distances.mean(axis=0)
         inner = 0.5 * (centre[:, None] + centre - distances.mean() - distances)

@@ -83,9 +83,9 @@ class CandidateIndex:
                 advance(len(points))
         return np.concatenate(parts)
 
-    def with_codes(self, codes: np.ndarray) -> CandidateIndex:
-        """The index with the codes of further groups."""
-        return replace(self, codes=np.concatenate([self.codes, codes]))
+    def added(self, summaries: Any) -> CandidateIndex:
+        """The index with further groups."""
+        return replace(self, codes=np.concatenate([self.codes, self.encoded(summaries)]))
 
     def __getitem__(self, kept: np.ndarray) -> CandidateIndex:
         return replace(self, codes=self.codes[kept])

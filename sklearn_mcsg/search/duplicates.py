@@ -21,8 +21,6 @@ from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, fitted_comparer
 from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 
-__all__ = ["find_duplicates"]
-
 _N_PAIRS = 20_000  # random pairs that a level is calibrated with
 _PAIR_BYTES = 256  # that a pair of near groups takes until the sets are known
 
@@ -112,10 +110,7 @@ def steps_of(similarity: Any, n_jobs: int | None) -> tuple[Any, Any]:
 
 
 def duplicate_limits(
-    comparer: Comparer,
-    threshold: float | None,
-    level: float | None,
-    random_state: int | np.random.RandomState | None = 0,
+    comparer: Comparer, threshold: float | None, level: float | None, random_state: int | np.random.RandomState | None
 ) -> Callable[[slice], Any]:
     """A function that returns the largest distances between duplicates for a slice of rows of the distance matrix.
 
@@ -125,7 +120,7 @@ def duplicate_limits(
         The groups, and how they are compared.
     threshold, level : float or None
         As in `find_duplicates`; one of them is None.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance or None
         Determines the random pairs.
 
     Returns
@@ -239,8 +234,6 @@ def _first_equal(groups: Groups) -> np.ndarray:
     parts = [vectors] if groups.weights is None else [vectors, groups.weights]
     first = []
     for i in range(len(groups)):
-        digest = blake2b()
-        for part in parts:
-            digest.update(np.ascontiguousarray(part[rows_of(groups, i)]).data)
-        first.append(seen.setdefault(digest.digest(), i))
+        content = b"".join(part[rows_of(groups, i)].tobytes() for part in parts)
+        first.append(seen.setdefault(blake2b(content).digest(), i))
     return np.array(first)

@@ -1,4 +1,4 @@
-"""Search for the nearest groups: by comparison with all of them, or with approximate candidates."""
+"""Search for the nearest groups or points: by comparison with all of them, or with approximate candidates."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches, gen_even_slices
 
 from sklearn_mcsg._extras import has_extra, import_extra
 from sklearn_mcsg._memory import CANDIDATES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
+from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.candidates import CandidateIndex
 
 _EXACT_UP_TO = 100_000  # groups for which `auto` compares each query with all
+_EXACT_POINTS = 50_000  # points whose neighbours are found by comparing all pairs
+_CANDIDATES = 4  # for each neighbour of a point, above
 _MOST_QUERIES = 256  # at a time, so that a search can be interrupted
 
 Nearest = tuple[np.ndarray, np.ndarray]  # distances and indices, one row per query
@@ -39,9 +43,8 @@ def learn_candidates(comparer: Comparer, algorithm: str, verbose: int) -> Candid
         return CandidateIndex.learnt_from(space, comparer.summaries, verbose)
     if algorithm == "auto":
         return None
-    comparison, output = comparer.comparison, comparer.output
-    sized = isinstance(comparison, ModelComparison) and not output.can_be_embedded
-    why = f"its output {output.name!r} depends on the sizes of groups" if sized else "it has no points"
+    sized = isinstance(comparer.comparison, ModelComparison) and not comparer.output.can_be_embedded
+    why = f"its output {comparer.name!r} depends on the sizes of groups" if sized else "it has no points"
     raise ValueError(
         f"algorithm='approximate' cannot find candidates for this similarity, because {why}: choose "
         f"output='centered' or 'divergence' of a ModelComparisonSimilarity whose likelihood has coordinates, or a "
@@ -130,7 +133,7 @@ class Search:
         shards = zip(self.comparer.shards(queries, slices), slices, strict=True)
         tasks = ((shard, len(queries), part, own, k, sign) for shard, part in shards)
         parts = sorted(run(_nearest_in_shard, tasks, len(slices), self.n_jobs), key=lambda found: found[0])
-        return nearest_of([nearest for _, nearest in parts], k)
+        return nearest_of(k, *(nearest for _, nearest in parts))
 
     def _among_candidates(
         self, index: CandidateIndex, queries: Groups | np.ndarray, k: int, n_candidates: int
@@ -151,6 +154,28 @@ class Search:
                 distances, columns = smallest(comparer.output.as_distance(values), k)
                 advance(len(values))
                 yield distances, np.take_along_axis(found, columns, axis=1)
+
+
+def nearest_points(points: np.ndarray, k: int, n_jobs: int | None = None, verbose: int = 0) -> Nearest:
+    """Euclidean distances and indices of the k nearest neighbours of each point, which is not its own.
+
+    Above 50,000 points they are found among candidates if faiss is installed.
+    """
+    if len(points) <= _EXACT_POINTS or not has_extra("faiss"):
+        return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points).kneighbors()
+    index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points)
+    distances, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
+    step = count_within(points.itemsize * _CANDIDATES * k * points.shape[1], CANDIDATES)
+    with progress(verbose, len(points), "neighbours", " groups") as advance:
+        for batch in gen_batches(len(points), step):
+            rows = np.arange(batch.start, batch.stop)
+            found = _without(index.search(index.points(points[batch]), _CANDIDATES * k + 1, n_jobs), rows)
+            near = points[found]
+            near -= points[batch, None]
+            distances[batch], columns = smallest(np.sqrt(np.einsum("...i,...i->...", near, near)), k)
+            neighbours[batch] = np.take_along_axis(found, columns, axis=1)
+            advance(len(rows))
+    return distances, neighbours
 
 
 def _stacked(found: Iterator[Nearest]) -> Nearest:
@@ -174,7 +199,7 @@ def _nearest_in_shard(
     return start, (values, start + indices)
 
 
-def nearest_of(parts: list[Nearest], k: int) -> Nearest:
+def nearest_of(k: int, *parts: Nearest) -> Nearest:
     """The k nearest groups, from those of consecutive parts of a corpus."""
     distances, indices = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
     values, columns = smallest(distances, min(k, distances.shape[1]))

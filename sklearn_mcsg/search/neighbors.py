@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
@@ -25,13 +25,11 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.search.candidates import CandidateIndex
 from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
-from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
-
-__all__ = ["GroupNeighbors"]
+from sklearn_mcsg.similarity.estimator import GroupsEstimator, check_compares_groups, split_pipeline
 
 
 @storage.register
-class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """Nearest neighbours among groups, by any similarity.
 
     An exact search compares each query with all groups; it never holds the full distance matrix in memory. An
@@ -112,12 +110,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Index groups.
 
@@ -169,8 +161,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.candidates_ is None:
             candidates = learn_candidates(comparer, self.algorithm, self.verbose)
         else:
-            new = comparer.summaries[len(self._comparer) :]
-            candidates = self.candidates_.with_codes(self.candidates_.encoded(new))
+            candidates = self.candidates_.added(comparer.summaries[len(self._comparer) :])
         self._keep(comparer, candidates)
         return self
 
@@ -188,7 +179,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         self : GroupNeighbors
         """
-        check_is_fitted(self, "similarity_")
         n = self.n_groups_
         indices = np.atleast_1d(np.asarray(indices))
         if not indices.size:
@@ -210,7 +200,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @property
     def n_features_in_(self) -> int:
         """Width of the vectors."""
-        check_is_fitted(self, "similarity_")
         return self._last.n_features_in_
 
     @property
@@ -237,7 +226,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
         """
-        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
         distances, indices = self._search().nearest(self._queries(X), k)
         return (distances, indices) if return_distance else indices
 
@@ -276,7 +265,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         >>> GroupNeighbors(GroupEmbedding(), n_neighbors=10).fit(X).recall()
         1.0
         """
-        k = self._check_n_neighbors(n_neighbors, leave_out_self=X is None)
+        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
         check_positive_integer(n_queries, "n_queries")
         queries = self._queries(X)
         if X is None:
@@ -306,18 +295,16 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Only if `return_distance`.
         indices : ndarray of shape (n_queries,) of arrays
         """
-        check_is_fitted(self, "similarity_")
         check_number(radius, "radius")
-        indices: list[np.ndarray] = []
-        values: list[np.ndarray] = []
+        found = []
         for distances, _ in self._search().distance_blocks(self._queries(X), self_distance=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
                     near = near[np.argsort(row[near], kind="stable")]
-                indices.append(near)
-                values.append(row[near])
-        return (_objects(values), _objects(indices)) if return_distance else _objects(indices)
+                found.append((row[near], near))
+        values, indices = (np.fromiter(arrays, dtype=object) for arrays in zip(*found, strict=True))
+        return (values, indices) if return_distance else indices
 
     def kneighbors_graph(
         self, X: GroupsLike | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -356,7 +343,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         graph : csr_matrix of shape (n_queries, `n_groups_`)
             With ``mode="distance"`` there is one neighbour more than `n_neighbors`, because a group is its own nearest.
         """
-        check_is_fitted(self, "similarity_")
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
 
     def fit_transform(self, X: GroupsLike, y: object = None) -> sparse.csr_matrix:
@@ -374,9 +360,8 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         graph : csr_matrix of shape (n_groups, n_groups)
         """
         self.fit(X)
-        k = self._check_n_neighbors(self.n_neighbors + (self.mode == "distance"), leave_out_self=False)
-        distances, indices = self._search().nearest_with_self(k)
-        return self._graph(distances, indices, self.mode)
+        k = checked_n_neighbors(self, self.n_neighbors + (self.mode == "distance"))
+        return self._graph(*self._search().nearest_with_self(k), self.mode)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into a folder, as plain arrays and JSON.
@@ -416,12 +401,9 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._validate_params()
         last = split_pipeline(state["similarity_"])[1]
         check_compares_groups(last)
-        if isinstance(last, GroupEmbedding):
-            comparer = comparer_of_points(last, state["points"])
-        else:
-            comparer = last.__mcsg_comparer__()
-        self.similarity_ = state["similarity_"]
-        self._comparer, self.candidates_ = comparer, state["candidates_"]
+        embeds = isinstance(last, GroupEmbedding)
+        self._comparer = comparer_of_points(last, state["points"]) if embeds else last.__mcsg_comparer__()
+        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
 
     def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""
@@ -432,6 +414,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @property
     def _last(self) -> Any:
         """The similarity or embedding, without the pipeline steps before it."""
+        check_is_fitted(self, "similarity_")
         return split_pipeline(self.similarity_)[1]
 
     def _keep(self, comparer: Comparer, candidates: CandidateIndex | None) -> None:
@@ -443,8 +426,7 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _search(self) -> Search:
         """The search that the parameters describe; jobs are those of the index or of its similarity."""
         n_jobs, verbose = (getattr(self, name) or getattr(self._last, name, None) for name in ("n_jobs", "verbose"))
-        exact = self.candidates_ is None or self.algorithm == "exact"
-        exact = exact or (self.algorithm == "auto" and not has_extra("faiss"))
+        exact = self.algorithm == "exact" or (self.algorithm == "auto" and not has_extra("faiss"))
         comparer = self._comparer.with_jobs(n_jobs, verbose or 0)
         return Search(comparer, None if exact else self.candidates_, self.n_candidates, n_jobs, verbose or 0)
 
@@ -455,7 +437,6 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
         """Queries as validated groups, or the indices of all indexed groups."""
-        check_is_fitted(self, "similarity_")
         if X is None:
             return np.arange(self.n_groups_)
         groups = self._last.__mcsg_groups__(self._transformed(X))
@@ -473,25 +454,18 @@ class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         pointers = np.arange(0, indices.size + 1, indices.shape[1])
         return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_groups_))
 
-    def _check_n_neighbors(self, n_neighbors: int | None, leave_out_self: bool) -> int:
-        check_is_fitted(self, "similarity_")
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_positive_integer(k, "n_neighbors")
-        available = self.n_groups_ - leave_out_self
-        if k > available:
-            others = " besides the query itself" if leave_out_self else ""
-            raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}.")
-        return int(k)
-
 
 def search_of(index: GroupNeighbors) -> Search:
     """The search behind an index, for uses that need whole rows of distances."""
     return index._search()
 
 
-def _objects(arrays: list[np.ndarray]) -> np.ndarray:
-    """An object array of arrays of different lengths."""
-    result = np.empty(len(arrays), dtype=object)
-    for i, array in enumerate(arrays):
-        result[i] = array
-    return result
+def checked_n_neighbors(index: Any, n_neighbors: int | None, leave_out_self: bool = False) -> int:
+    """The number of neighbours to find, by default that of the index; raise unless it has so many groups."""
+    k = index.n_neighbors if n_neighbors is None else n_neighbors
+    check_positive_integer(k, "n_neighbors")
+    available = index.n_groups_ - leave_out_self
+    if k > available:
+        others = " besides the query itself" if leave_out_self else ""
+        raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}: choose fewer.")
+    return int(k)

@@ -10,22 +10,20 @@ Only what was learnt, queries and answers travel. Dask builds the index of a los
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._sklearn import HasMethods
 from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm, learn_candidates, nearest_of
-
-__all__ = ["PartitionedNeighbors"]
+from sklearn_mcsg.search.neighbors import GroupNeighbors, checked_n_neighbors
 
 _FAN_IN = 8  # results that are merged at a time
 
@@ -80,9 +78,7 @@ class PartitionedNeighbors(BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit"]), None],
         "load": [callable, None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "algorithm", "n_candidates")},
         "client": [HasMethods(["submit", "gather"]), None],
     }
 
@@ -139,9 +135,9 @@ class PartitionedNeighbors(BaseEstimator):
         check_is_fitted(
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
-        sent = cluster.send(similarity)
-        indexes = [cluster.submit(_index, load, part, sent, self.algorithm, self.n_candidates) for part in parts]
-        sizes = cluster.results([cluster.submit(_size, index) for index in indexes])
+        how = cluster.send(similarity), self.algorithm, self.n_candidates
+        indexes = [cluster.submit(_apply, _index, load, part, *how) for part in parts]
+        sizes = cluster.client.gather([cluster.submit(len, index) for index in indexes])
         self.similarity_, self.sizes_ = similarity, np.array(sizes)
         self._cluster, self._indexes = cluster, indexes
         return self
@@ -172,17 +168,14 @@ class PartitionedNeighbors(BaseEstimator):
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         check_is_fitted(self, "sizes_")
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_positive_integer(k, "n_neighbors")
-        if k > self.n_groups_:
-            raise ValueError(f"n_neighbors={k} is more than the {self.n_groups_} indexed groups: choose fewer.")
+        k = checked_n_neighbors(self, n_neighbors)
         queries = self._cluster.send(self.similarity_.__mcsg_groups__(X))
         starts = np.cumsum(self.sizes_) - self.sizes_
         found = [
             self._cluster.submit(_nearest, index, queries, int(start), k)
             for index, start in zip(self._indexes, starts, strict=True)
         ]
-        distances, indices = self._cluster.merged(found, _Merged(k))
+        distances, indices = self._cluster.merged(found, partial(nearest_of, k))
         return (distances, indices) if return_distance else indices
 
 
@@ -197,17 +190,17 @@ class _Cluster:
             raise ValueError("There is no Dask client: create a distributed.Client, or pass one as client.") from error
 
     def send(self, value: Any) -> Any:
-        """An object that each worker receives once. As the result of a task, it is made again if a worker is lost."""
+        """An object that each worker receives once, and that Dask does not take apart: the result of a task.
+
+        It is made again if a worker is lost.
+        """
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2**50}):
-            return self.submit(_Constant(value))
+            return self.submit(partial(_itself, value))
 
     def submit(self, function: Callable, *args: Any) -> Any:
         return self.client.submit(function, *args, pure=False)
-
-    def results(self, futures: list[Any]) -> list[Any]:
-        return self.client.gather(futures)
 
     def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
         """The merged results of tasks; those that are ready together are merged where most of them lie."""
@@ -217,55 +210,21 @@ class _Cluster:
         return futures[0].result()
 
 
-class _Constant:
-    """A task that returns an object, which Dask therefore does not take apart."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
+def _itself(value: Any) -> Any:
+    return value
 
 
-class _Merged:
-    """Merge the nearest groups of consecutive parts."""
-
-    def __init__(self, k: int):
-        self.k = k
-
-    def __call__(self, *parts: Nearest) -> Nearest:
-        return nearest_of(list(parts), self.k)
-
-
-def _itself(part: GroupsLike) -> GroupsLike:
-    return part
-
-
-def _apply(function: Callable[[GroupsLike], Any], load: Callable[[Any], GroupsLike], part: Any) -> Any:
+def _apply(function: Callable[..., Any], load: Callable[[Any], GroupsLike], part: Any, *args: Any) -> Any:
     try:
-        return function(load(part))
+        return function(load(part), *args)
     except Exception as error:
-        error.add_note(f"This happened in the part {_name(part)}.")
+        error.add_note(f"This happened in the part {part!r:.200}.")
         raise
 
 
-def _name(part: Any) -> str:
-    name = repr(part)
-    return name if len(name) < 200 else f"{name[:200]}..."
-
-
-def _index(
-    load: Callable[[Any], GroupsLike], part: Any, similarity: Any, algorithm: str, n_candidates: int | None
-) -> Search:
-    def index(groups: GroupsLike) -> Search:
-        comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
-        return Search(comparer, learn_candidates(comparer, algorithm, 0), n_candidates)
-
-    return _apply(index, load, part)
-
-
-def _size(index: Search) -> int:
-    return len(index)
+def _index(groups: GroupsLike, similarity: Any, algorithm: str, n_candidates: int | None) -> Search:
+    comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
+    return Search(comparer, learn_candidates(comparer, algorithm, 0), n_candidates)
 
 
 def _nearest(index: Search, queries: Any, start: int, k: int) -> Nearest:

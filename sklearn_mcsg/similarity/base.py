@@ -26,8 +26,6 @@ from sklearn_mcsg.similarity.estimator import GroupsTransformer
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
-__all__ = ["GroupSimilarity"]
-
 
 def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
     """Fit a similarity or an embedding to groups, and return the comparer of these."""

@@ -27,8 +27,6 @@ from sklearn_mcsg.groups.blocks import blocks
 from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
-__all__ = ["SIF", "MeanVector", "WordMoversDistance"]
-
 
 class MeanVector(GroupSimilarity):
     """Cosine of the groups' mean vectors (MWV).
@@ -218,13 +216,11 @@ class SIFComparison(MeanComparison):
 
     def learn(self, summaries: np.ndarray) -> Self:
         """Principal directions of the embeddings."""
-        if self.n_components > min(summaries.shape):
-            raise ValueError(
-                f"n_components={self.n_components} is too large for {len(summaries)} groups of {summaries.shape[1]} "
-                f"features."
-            )
+        n, width = summaries.shape
+        if self.n_components > min(n, width):
+            raise ValueError(f"n_components={self.n_components} is too large for {n} groups of {width} features.")
         if not self.n_components:
-            return replace(self, components=np.empty((0, summaries.shape[1])))
+            return replace(self, components=np.empty((0, width)))
         embedding = summaries.astype(np.float64, copy=False) / _scale_of(summaries)
         _, vectors = np.linalg.eigh(embedding.T @ embedding)
         return replace(self, components=vectors[:, ::-1][:, : self.n_components].T)

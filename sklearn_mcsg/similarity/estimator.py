@@ -84,11 +84,10 @@ class GroupsEstimator(BaseEstimator):
 
     def _with_index(self, X: GroupsLike, matrix: np.ndarray) -> Any:
         """A matrix with the row labels of the data frame that the groups come from, if pandas output is set."""
-        if not isinstance(X, Groups) or X.index is None:
+        index = X.index if isinstance(X, Groups) else None
+        if index is None or get_output_config("transform", self)["dense"] != "pandas":
             return matrix
-        if get_output_config("transform", self)["dense"] != "pandas":
-            return matrix
-        return import_extra("pandas", "Pandas output").DataFrame(matrix, index=X.index, copy=False)
+        return import_extra("pandas", "Pandas output").DataFrame(matrix, index=index, copy=False)
 
 
 class GroupsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
@@ -104,8 +103,7 @@ def split_pipeline(estimator: Any) -> tuple[Any, Any]:
     """The steps of a pipeline before the last one, or None, and the last step."""
     if not isinstance(estimator, Pipeline):
         return None, estimator
-    before = estimator[:-1] if len(estimator) > 1 else None
-    return before, estimator[-1]
+    return estimator[:-1] if len(estimator) > 1 else None, estimator[-1]
 
 
 def check_compares_groups(estimator: Any) -> None:

@@ -27,8 +27,6 @@ from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity.base import GroupSimilarity
 
-__all__ = ["ModelComparisonSimilarity", "model_comparison_similarity"]
-
 
 class ModelComparisonSimilarity(GroupSimilarity):
     """Similarity of groups of vectors: did one model generate both, or two?

@@ -19,8 +19,6 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_group
 from sklearn_mcsg.similarity.estimator import split_pipeline
 
-__all__ = ["PairSimilarity"]
-
 
 class PairSimilarity(MetaEstimatorMixin, BaseEstimator):
     """Similarity of pairs, scored against human judgements.
@@ -190,18 +188,11 @@ def spearman_interval(
     check_share(confidence_level, "confidence_level")
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan, np.nan, np.nan
-    interval = bootstrap(
-        (x, y),
-        _rank_correlation,
-        n_resamples=n_resamples,
-        batch=50,
-        vectorized=True,
-        paired=True,
-        confidence_level=confidence_level,
-        method="percentile",
-        random_state=check_random_state(random_state),
-    ).confidence_interval
-    return float(_rank_correlation(x, y)), float(interval.low), float(interval.high)
+    rng = check_random_state(random_state)
+    settings: Any = {"n_resamples": n_resamples, "confidence_level": confidence_level, "method": "percentile"}
+    found = bootstrap((x, y), _rank_correlation, paired=True, batch=50, random_state=rng, **settings)
+    low, high = found.confidence_interval
+    return float(_rank_correlation(x, y)), float(low), float(high)
 
 
 def _rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -220,9 +211,8 @@ def _sides(X: Any) -> tuple[Any, Any]:
 
 
 def _joined(elements: list) -> Groups:
-    return Groups.concatenate(
-        [validate_group(x, allow_empty=True, name=f"An element of pair {i}") for i, x in enumerate(elements)]
-    )
+    groups = [validate_group(x, allow_empty=True, name=f"An element of pair {i}") for i, x in enumerate(elements)]
+    return Groups.concatenate(groups)
 
 
 def _columns(X: Any) -> tuple[list, list]:

@@ -106,7 +106,7 @@ def find_duplicate_texts(
     if isinstance(groups, Groups):
         warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
     comparer = fitted_comparer(last, groups)
-    limits = duplicate_limits(comparer, threshold, level)
+    limits = duplicate_limits(comparer, threshold, level, random_state=0)
     wordings = Wordings(words[kept], *_vocabulary(before[0]))
     near = near_pairs(comparer, limits, np.arange(len(kept)), verbose)
     return linked_sets(first, _same(near, wordings, kept))
