@@ -16,8 +16,6 @@ from sklearn_mcsg.groups.arrays import namespace_of
 from sklearn_mcsg.likelihoods import Fit, Likelihood
 from sklearn_mcsg.storage import register
 
-__all__ = ["AIC", "BIC", "CRITERIA", "TIC", "BayesFactor", "Criterion"]
-
 
 class Criterion(BaseEstimator, ABC):
     """An information criterion; subclass it to add one.

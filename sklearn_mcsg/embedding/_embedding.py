@@ -19,7 +19,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,7 +48,7 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.estimator import GroupsTransformer
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
@@ -58,7 +58,7 @@ _TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got
 
 
 @register
-class GroupEmbedding(Calibrates, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupEmbedding(Calibrates, GroupsTransformer):
     """Embed groups of vectors as points whose distances are model comparisons.
 
     To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the

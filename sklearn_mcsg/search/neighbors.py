@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,11 +25,11 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.search.candidates import CandidateIndex
 from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
-from sklearn_mcsg.similarity.estimator import GroupsEstimator, check_compares_groups, split_pipeline
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, check_compares_groups, split_pipeline
 
 
 @storage.register
-class GroupNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
+class GroupNeighbors(GroupsTransformer):
     """Nearest neighbours among groups, by any similarity.
 
     An exact search compares each query with all groups; it never holds the full distance matrix in memory. An

@@ -52,9 +52,7 @@ class GroupsEstimator(BaseEstimator):
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups
 
-    def _read_groups(
-        self, X: Any, *, arrays: bool, fitted: bool, name: str = "X"
-    ) -> Any:  # Groups | ArrayGroups, which mypy would have to tell apart everywhere
+    def _read_groups(self, X: Any, *, arrays: bool, fitted: bool, name: str = "X") -> Any:
         """Validate groups; if `arrays`, those of other libraries than NumPy become `ArrayGroups`."""
         if not arrays or not are_dispatched(X):
             return self._check_fitted_groups(X, name) if fitted else self._check_groups(X, name)
