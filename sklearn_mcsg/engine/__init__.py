@@ -8,8 +8,8 @@ In come statistics of groups, a likelihood and a criterion; out go the values of
     outputs       the values that can be returned for a pair, with the facts about each
     prepared      groups in the form that is compared
     dispatch      which engine fits the unions of all pairs: NumPy, compiled code, or arrays on a device
-    pairs         all pairs and pairs row by row
-    blocks, parallel, results      blocks of a matrix, jobs and progress bars, precision
+    pairs         all pairs, in blocks of a matrix, and pairs row by row
+    parallel, results              jobs and progress bars, precision
     comparison, comparer           how groups are compared; the same with the groups that are kept
     coordinates, cosine            groups as points, and cosines of these
     chance        random pairs and permutations

@@ -11,7 +11,7 @@ blocks changes values by rounding only.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import PAIRS, REFERENCES, count_within
-from sklearn_mcsg.engine.blocks import matrix_blocks
 from sklearn_mcsg.engine.dispatch import Pooling, choose_engine
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.outputs import NO_DIVERGENCE, OUTPUTS, Output
@@ -31,7 +30,43 @@ from sklearn_mcsg.groups.arrays import namespace_of, to_numpy
 from sklearn_mcsg.likelihoods import Fit, Statistics, pooled_nbytes
 
 _DIVERGENCE = OUTPUTS["divergence"]
+_SMALL_SQUARE = 256  # groups: blocks on the diagonal stay small, because half of each is wasted
 Block = tuple[slice, slice]  # rows and columns
+
+
+# Blocks of a matrix --------------------------------------------------------------------------------------------------
+
+
+def rectangle(rows: slice, columns: slice, height: int, width: int) -> Iterator[Block]:
+    """Blocks of at most `height` rows and `width` columns."""
+    for i in range(rows.start, rows.stop, height):
+        for j in range(columns.start, columns.stop, width):
+            yield slice(i, min(i + height, rows.stop)), slice(j, min(j + width, columns.stop))
+
+
+def triangle(rows: slice, step: int) -> Iterator[Block]:
+    """Blocks on and above the diagonal: one off-diagonal square and two smaller triangles, recursively."""
+    size = rows.stop - rows.start
+    if size <= min(step, _SMALL_SQUARE):
+        yield rows, rows
+        return
+    middle = rows.start + size // 2
+    yield from rectangle(slice(rows.start, middle), slice(middle, rows.stop), step, step)
+    yield from triangle(slice(rows.start, middle), step)
+    yield from triangle(slice(middle, rows.stop), step)
+
+
+def matrix_blocks(n_rows: int, n_columns: int, symmetric: bool, pair_nbytes: int, most: int = PAIRS) -> list[Block]:
+    """Blocks of `most` bytes of a matrix of pairs that take `pair_nbytes` each, temporary arrays included."""
+    count = count_within(pair_nbytes, most)
+    step = max(1, int(count**0.5))
+    if symmetric:
+        return list(triangle(slice(0, n_rows), step))
+    height = min(n_rows, step)
+    return list(rectangle(slice(0, n_rows), slice(0, n_columns), height, max(1, count // height)))
+
+
+# Comparison ------------------------------------------------------------------------------------------------------
 
 
 def prepare(model: GroupModel, statistics: Statistics, output: Output, references: Prepared | None = None) -> Prepared:

@@ -20,7 +20,7 @@ from sklearn_mcsg.likelihoods._base import (
 from sklearn_mcsg.likelihoods._diagonal import DiagonalGaussian
 from sklearn_mcsg.likelihoods._full import FullGaussian
 from sklearn_mcsg.likelihoods._priors import NormalGamma, NormalWishart
-from sklearn_mcsg.likelihoods._spherical import SphericalGaussian, SphericalScatter
+from sklearn_mcsg.likelihoods._spherical import SphericalGaussian
 from sklearn_mcsg.likelihoods._statistics import Statistics, by_blocks
 from sklearn_mcsg.likelihoods._vmf import VonMisesFisher
 
@@ -34,7 +34,6 @@ __all__ = [
     "NormalWishart",
     "Segments",
     "SphericalGaussian",
-    "SphericalScatter",
     "Statistics",
     "VonMisesFisher",
     "by_blocks",
