@@ -107,7 +107,7 @@ def test_a_radius_is_searched_exactly():
 def test_codes_tell_the_points(d):
     similarity = SIMILARITIES["diag divergence"]
     fitted = fitted_comparer(clone(similarity), topics(2000, d=d))
-    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries)
+    index = candidates.CandidateIndex.learnt_from(fitted.comparison.point_space(fitted.name), fitted.summaries)
     points, decoded = index.points(fitted.summaries), index.decoded(np.arange(2000))
     assert len(index) == 2000
     if 2 * d <= 24:
@@ -121,7 +121,7 @@ def test_codes_tell_the_points(d):
 def test_points_are_the_embedding_of_the_similarity():
     X = topics(300)
     fitted = fitted_comparer(clone(SIMILARITIES["diag divergence"]), X)
-    index = candidates.CandidateIndex.learnt_from(fitted.point_space(), fitted.summaries)
+    index = candidates.CandidateIndex.learnt_from(fitted.comparison.point_space(fitted.name), fitted.summaries)
     expected = GroupEmbedding(prior_strength=1.0).fit_transform(X)
     assert_allclose(np.abs(index.points(fitted.summaries)), np.abs(expected), rtol=1e-4, atol=1e-4)
 

@@ -58,7 +58,7 @@ _TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got
 
 
 @register
-class GroupEmbedding(Calibrates, GroupsTransformer):
+class GroupEmbedding(GroupsTransformer, Calibrates):
     """Embed groups of vectors as points whose distances are model comparisons.
 
     To second order around the model of the corpus, the output ``"divergence"`` of `ModelComparisonSimilarity` is the
@@ -299,11 +299,6 @@ class GroupEmbedding(Calibrates, GroupsTransformer):
         left, right = (self._shares(group) for group in pair)
         return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
 
-    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
-        if X is None:
-            raise TypeError("An embedding keeps no groups: pass groups to calibrate with.")
-        return self.__mcsg_comparer__(self.__mcsg_groups__(X))
-
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         distances = self.paired(X, Y).astype(np.float64)
         return np.full(len(distances), 0.5), distances
@@ -314,14 +309,9 @@ class GroupEmbedding(Calibrates, GroupsTransformer):
         """The comparer that keeps the embeddings of groups."""
         check_is_fitted(self, "components_")
         if groups is None:
-            raise TypeError("An embedding keeps no groups: its comparer needs some.")
+            raise TypeError("An embedding keeps no groups: pass the groups to draw pairs from.")
         comparison = PointComparison(self)
         return Comparer.of(comparison, comparison.summarize(groups), "distance", groups.output_dtype)
-
-    def __mcsg_groups__(self, X: GroupsLike) -> Groups:
-        """Groups to embed, validated."""
-        check_is_fitted(self, "components_")
-        return self._check_fitted_groups(X)
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.comparison import Comparison, PreparedT, SummariesT
-from sklearn_mcsg.engine.coordinates import PointSpace
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
 from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, Rows
@@ -148,10 +147,6 @@ class Comparer(Generic[SummariesT, PreparedT]):
         return values.reshape(candidates.shape)
 
     # What uses of the groups need ---------------------------------------------------------------------------------
-
-    def point_space(self) -> PointSpace | None:
-        """Points whose distances order groups approximately as the output does; None if there are none."""
-        return self.comparison.point_space(self.name)
 
     def calibrated(self, n_pairs: int, random_state: np.random.RandomState) -> NullDistribution:
         """Distances of random pairs of the groups."""

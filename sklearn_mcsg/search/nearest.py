@@ -38,7 +38,7 @@ def learn_candidates(comparer: Comparer, algorithm: str, verbose: int) -> Candid
     few = len(comparer) <= _EXACT_UP_TO
     if algorithm == "exact" or (algorithm == "auto" and (few or not has_extra("faiss"))):
         return None
-    space = comparer.point_space()
+    space = comparer.comparison.point_space(comparer.name)
     if space is not None:
         return CandidateIndex.learnt_from(space, comparer.summaries, verbose)
     if algorithm == "auto":

@@ -36,7 +36,7 @@ def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
 
 
 @register
-class GroupSimilarity(Calibrates, GroupsTransformer):
+class GroupSimilarity(GroupsTransformer, Calibrates):
     """Similarity of groups by a comparison of your own.
 
     It turns a `Comparison` into an estimator with `fit`, `partial_fit`, `transform`, `pairwise` and `paired`, which
@@ -328,9 +328,6 @@ class GroupSimilarity(Calibrates, GroupsTransformer):
 
     # P-values -----------------------------------------------------------------------------------------------------
 
-    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
-        return self.__mcsg_comparer__(None if X is None else self._check_fitted_groups(X))
-
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
         size = pair_size(comparison.sizes(left), comparison.sizes(right))
@@ -350,10 +347,6 @@ class GroupSimilarity(Calibrates, GroupsTransformer):
         """Keep the groups and what was learnt from them in a comparer that came from this estimator."""
         self._check_unchanged()
         self._keep(comparer)
-
-    def __mcsg_groups__(self, X: GroupsLike) -> Groups:
-        """Queries as validated groups."""
-        return self._check_fitted_groups(X)
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""

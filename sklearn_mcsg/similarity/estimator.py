@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._extras import import_extra
@@ -90,6 +90,11 @@ class GroupsEstimator(BaseEstimator):
 
 class GroupsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GroupsEstimator):
     """A transformer of groups, which keeps single precision."""
+
+    def __mcsg_groups__(self, X: GroupsLike) -> Groups:
+        """Groups to compare or to embed, validated."""
+        check_is_fitted(self)
+        return self._check_fitted_groups(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.chance import NullDistribution
-from sklearn_mcsg.engine.comparer import Comparer
+from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
 
 
@@ -44,14 +44,10 @@ class HasPValues(ABC):
         return self.p_value(X, Y) <= level
 
 
-class Calibrates(HasPValues):
-    """Estimators of groups that compare random pairs of groups to give p-values."""
+class Calibrates(HasPValues, ComparesGroups):
+    """Estimators that compare random pairs of groups to give p-values."""
 
     _null: NullDistribution | None = None
-
-    @abstractmethod
-    def _to_calibrate(self, X: GroupsLike | None) -> Comparer:
-        """The comparer of the groups that pairs are drawn from."""
 
     @abstractmethod
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +87,7 @@ class Calibrates(HasPValues):
         array([ True, False])
         """
         check_positive_integer(n_pairs, "n_pairs")
-        comparer = self._to_calibrate(X)
+        comparer = self.__mcsg_comparer__(None if X is None else self.__mcsg_groups__(X))
         seed = getattr(self, "random_state", None) if random_state is None else random_state
         self._null = comparer.calibrated(n_pairs, check_random_state(seed))
         return self
