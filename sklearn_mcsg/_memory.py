@@ -1,7 +1,8 @@
-"""How much is computed at a time: one table of budgets, all of them within scikit-learn's `working_memory`.
+"""How much is computed at a time: one table of budgets.
 
-Budgets are bytes of the arrays of one step, temporary ones included. Below the size of a processor's cache a step is
-faster; above it, larger steps save the overhead of many small ones.
+Budgets are bytes of the arrays of one step, temporary ones included, and never more than scikit-learn's
+`working_memory`. Below the size of a processor's cache a step is faster; above it, larger steps save the overhead of
+many small ones.
 """
 
 from __future__ import annotations
@@ -19,6 +20,16 @@ CANDIDATES = 2**25  # statistics or points of the candidates of queries
 ROWS = 2**26  # rows of a matrix of distances
 REFERENCES = 2**27  # comparisons with reference groups
 DEVICE = 2**27  # a block on another device, which is slow to start many small computations
+
+# Where the size of an item is not known, or does not matter: items at a time.
+POINTS = 2**12  # points that are compared with centres or in pairs
+QUERIES = 2**8  # of a search, so that it can be interrupted
+RANDOM_PAIRS = 2**20  # distances that are counted or sorted
+SEGMENTS = 2**19  # of a sequence, unless one row has more
+NUMBERS = 2**22  # of a saved array that are checked
+CHARACTERS = 2**20  # of a long text that is split into tokens
+TOKENS = 2**16  # that are numbered
+WORD_PAIRS = 2**16  # of texts whose shared words are counted
 
 
 def count_within(nbytes: int, budget: float = float("inf")) -> int:

@@ -92,7 +92,7 @@ SAMPLE = (
 def test_tokens_of_pieces_are_those_of_the_text(size, monkeypatch):
     text = SAMPLE * 5
     expected = tokens.tokenize(text)
-    monkeypatch.setattr(tokens, "_PIECE", size)
+    monkeypatch.setattr(tokens, "CHARACTERS", size)
     parts = list(tokens.pieces(text))
     assert "".join(parts) == text
     assert len(parts) > 5
@@ -105,7 +105,7 @@ def test_a_long_text_takes_little_memory(monkeypatch):
         word: np.random.default_rng(i).normal(size=8) for i, word in enumerate(["the", "cat", "sat", "on", "a", "mat"])
     }
     text = "The cat sat on a big mat. " * 40_000  # a million characters, 280,000 tokens
-    monkeypatch.setattr(tokens, "_PIECE", 2**14)
+    monkeypatch.setattr(tokens, "CHARACTERS", 2**14)
     vectorizer = EmbeddingVectorizer(vectors, frequencies=None).fit(["the cat"])
     tracemalloc.start()
     groups = vectorizer.transform([text, "a cat"])

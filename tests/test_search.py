@@ -289,7 +289,7 @@ def test_explanation_of_a_long_text_has_each_word_once(search):
 def test_words_of_a_long_text_are_read_in_pieces(monkeypatch):
     expected = listed([" ".join(TEXTS)])
     longest = []
-    monkeypatch.setattr("sklearn_mcsg.text._tokens._PIECE", 100)
+    monkeypatch.setattr("sklearn_mcsg.text._tokens.CHARACTERS", 100)
     tokenizer = "sklearn_mcsg.text._tokenised.tokenize"
     monkeypatch.setattr(tokenizer, lambda text: longest.append(len(text)) or tokenize(text))
     assert listed([" ".join(TEXTS)]) == expected

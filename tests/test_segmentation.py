@@ -126,7 +126,7 @@ def test_pruning_changes_nothing(likelihood, criterion, min_size, strength, monk
     model = ModelComparisonSegmenter(
         likelihood, criterion, min_size=min_size, prior_strength=strength, reg_covar=0.01, max_segments=200
     )
-    monkeypatch.setattr(_sequence, "_SEGMENTS", 1)
+    monkeypatch.setattr(_sequence, "SEGMENTS", 1)
     pruned, firsts = _sequence.CompiledCosts.still_possible, []
 
     def recorded(self, best, first, end):
@@ -329,7 +329,7 @@ def test_bounded_memory(monkeypatch):
     """Blocks of any size give the same result."""
     X, truth = planted(0)
     for size in (1, 1000):
-        monkeypatch.setattr(_sequence, "_SEGMENTS", size)
+        monkeypatch.setattr(_sequence, "SEGMENTS", size)
         for engine in ENGINES:
             with engine_context(engine):
                 assert_array_equal(ModelComparisonSegmenter().fit(X).boundaries_, truth)

@@ -182,7 +182,7 @@ def look_up_one_by_one(texts, table, unknown, pad):
 @pytest.mark.parametrize("pad", [None, "."])
 @pytest.mark.parametrize("batch", [1, 3, 50, 2**16])
 def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
-    monkeypatch.setattr(_tokenised, "_BATCH", batch)
+    monkeypatch.setattr(_tokenised, "TOKENS", batch)
     rng = np.random.default_rng(0)
     words = [*WORDS, "zebra", "cat-zebra", "?", "-", "dog-the-cat", "quagga"]
     texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
@@ -250,7 +250,7 @@ def test_searches_in_threads_leave_the_filters_of_warnings_alone():
 
 @pytest.mark.parametrize("batch", [1, 2, 2**16])
 def test_errors_name_the_text_in_any_batch(batch, monkeypatch):
-    monkeypatch.setattr(_tokenised, "_BATCH", batch)
+    monkeypatch.setattr(_tokenised, "TOKENS", batch)
     with pytest.raises(ValueError, match="Text 3 has the word 'zebra'"):
         plain(unknown="error").fit(["the", "cat dog", "", "the cat-zebra", "dog"])
     with pytest.raises(TypeError, match="must return strings; for text 2, got 5"):

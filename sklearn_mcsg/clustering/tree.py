@@ -18,13 +18,13 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
 
 from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg.clustering._dendrogram import tops_after
 
 _SAMPLE = 2000  # points of a cluster that Ward's linkage divides; the others join the nearest leaf
 _LEADING = 20  # coordinates of the points that the BIC sees
 _NOISE = 1e-6  # variance added to that of every coordinate, so that equal points have a likelihood
 _POINTS_PER_CLUSTER = 10  # at least, on average, for a number of clusters that the BIC may recommend
-_BATCH = 4096  # points that are compared with the leaves of their cluster at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _divided(points: np.ndarray, n_leaves: int, rng: np.random.RandomState) -> n
         return leaves
     centres = _centres(points[some], leaves, n_leaves)[0].astype(points.dtype)
     halves = (centres**2).sum(axis=1) / 2
-    found = np.concatenate([(halves - points[batch] @ centres.T).argmin(axis=1) for batch in gen_batches(n, _BATCH)])
+    found = np.concatenate([(halves - points[batch] @ centres.T).argmin(axis=1) for batch in gen_batches(n, POINTS)])
     found[some] = leaves  # so that no leaf is empty
     return found
 

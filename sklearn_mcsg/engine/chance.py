@@ -12,6 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from sklearn_mcsg._checks import check_share
+from sklearn_mcsg._memory import RANDOM_PAIRS
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import prepare, row_by_row
@@ -19,7 +20,6 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.storage import register
 
-_BLOCK = 2**20  # distances of random pairs per block
 FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
 _PAIRS_PER_DEGREE = 4.4  # random pairs per degree of freedom of a standard deviation estimated from two quantiles
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
@@ -53,7 +53,7 @@ class NullDistribution:
     def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Share of random pairs of similar size that are at least as near; never 0."""
         starts, views = self._windows(size)
-        step = max(1, _BLOCK // self.window)
+        step = max(1, RANDOM_PAIRS // self.window)
         distance = distance + _ROUNDING * np.abs(distance)
         counts = [
             (views[starts[i : i + step]] <= distance[i : i + step, None]).sum(axis=1)
@@ -79,7 +79,7 @@ class NullDistribution:
         power = self.power
         starts, views = self._windows(size)
         distinct, place = np.unique(starts, return_inverse=True)
-        step = max(1, _BLOCK // self.window)
+        step = max(1, RANDOM_PAIRS // self.window)
         parts = [
             np.quantile(views[distinct[i : i + step]], [norm.cdf(-1), 0.5], axis=1)
             for i in range(0, len(distinct), step)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.coordinates import Axes, Coordinates
@@ -38,7 +39,6 @@ _COLUMN_BYTES = 2_000_000  # of the values of all columns
 _N_OUTLIERS = 40
 _MANY_WORDS = 5  # enough for a pair that is worth looking at
 _CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
-_BATCH = 4096
 MOST_WORDS = 400  # of a text that is explained
 _WORD_BYTES = 3_000_000  # of word vectors, two for each number; the most frequent words come first
 TOO_LONG, TOO_RARE = -1, -2  # in place of the number of words, for texts that cannot be explained
@@ -81,7 +81,7 @@ def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
         return pack(np.empty(0, np.uint16))
     left = random_state.randint(n, size=_N_PAIRS)
     right = (left + random_state.randint(1, n, size=_N_PAIRS)) % n
-    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, _BATCH))
+    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, POINTS))
     distances = np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])
     return pack(np.rint(20_000 * np.sort(distances)).astype(np.uint16))
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft, sparse
 from scipy.spatial import KDTree
-from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.search.nearest import nearest_points
 
 _PERPLEXITY = 20
 _EXAGGERATED, _PLAIN = 200, 300  # iterations with affinities times 12, and without
 _CELL = 0.5  # width of a cell of the grid, for a kernel of width 1
 _CELLS = 60, 300  # least and largest number of cells along a side
-_BATCH = 1000  # points that are compared with all others at a time
 _GAP = 0.015  # largest distance between two points that are moved apart, as a share of the map's width
 _FEW_POINTS = 10  # fewer points are placed by their principal components only
 
@@ -52,17 +51,8 @@ def _affinities(points: np.ndarray, verbose: int) -> sparse.csr_array:
     n = len(points)
     perplexity = min(_PERPLEXITY, (n - 1) / 3)
     n_neighbors = min(n - 1, round(3 * perplexity))
-    points = points.astype(np.float32, copy=False)
-    columns = np.empty((n, n_neighbors), np.intp)
-    squares = np.empty((n, n_neighbors))
-    with progress(verbose, n, "finding neighbours", " texts") as advance:
-        for batch in gen_batches(n, _BATCH):
-            cosines = points[batch] @ points.T
-            rows = np.arange(batch.stop - batch.start)
-            cosines[rows, rows + batch.start] = -np.inf
-            columns[batch] = np.argpartition(-cosines, n_neighbors - 1, axis=1)[:, :n_neighbors]
-            squares[batch] = np.maximum(2 - 2 * np.take_along_axis(cosines, columns[batch], axis=1), 0)
-            advance(len(rows))
+    distances, columns = nearest_points(points.astype(np.float32, copy=False), n_neighbors, verbose=verbose)
+    squares = distances.astype(np.float64) ** 2
     values = _calibrated(squares - squares.min(axis=1, keepdims=True), np.log(perplexity))
     one_way = sparse.csr_array((values.ravel(), columns.ravel(), n_neighbors * np.arange(n + 1)), shape=(n, n))
     both: sparse.csr_array = (one_way + one_way.T).tocsr()

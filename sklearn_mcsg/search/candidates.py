@@ -20,6 +20,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
+from sklearn_mcsg._memory import QUERIES
 from sklearn_mcsg.engine.coordinates import Axes, Moments, PointSpace, batches, merged_moments
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import progress
@@ -30,7 +31,6 @@ _FEW_COMPONENTS = 24  # up to here points are not compressed: 16 levels of so fe
 _LEVELS = 16  # of each component in a code: four bits
 _TRAINING = 2**16  # points that the levels are learnt from
 _LEAST_TRAINING = 1024  # with fewer, faiss warns
-_QUERIES = 256  # at a time: a fraction of a second
 
 
 @register
@@ -101,7 +101,7 @@ class CandidateIndex:
     def search(self, points: np.ndarray, n_candidates: int, n_jobs: int | None = None) -> np.ndarray:
         """The nearest indexed groups of each point, by approximate distance; shape (n_points, n_candidates)."""
         with _threads(n_jobs):
-            found = [self._scanner.search(points[q], n_candidates)[1] for q in gen_batches(len(points), _QUERIES)]
+            found = [self._scanner.search(points[q], n_candidates)[1] for q in gen_batches(len(points), QUERIES)]
         return np.concatenate(found)
 
     def check(self, n_groups: int) -> None:

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches, gen_even_slices
 
 from sklearn_mcsg._extras import has_extra, import_extra
-from sklearn_mcsg._memory import CANDIDATES, ROWS, count_within
+from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.coordinates import PointSpace
@@ -22,7 +22,6 @@ from sklearn_mcsg.search.candidates import CandidateIndex
 _EXACT_UP_TO = 100_000  # groups for which `auto` compares each query with all
 _EXACT_POINTS = 50_000  # points whose neighbours are found by comparing all pairs
 _CANDIDATES = 4  # for each neighbour of a point, above
-_MOST_QUERIES = 256  # at a time, so that a search can be interrupted
 
 Nearest = tuple[np.ndarray, np.ndarray]  # distances and indices, one row per query
 
@@ -140,7 +139,7 @@ class Search:
     ) -> Iterator[Nearest]:
         """The k nearest groups of each query among its candidates, a batch of queries at a time."""
         comparer = self.comparer
-        step = min(_MOST_QUERIES, count_within(16 * n_candidates * len(index.axes.mean), CANDIDATES))
+        step = min(QUERIES, count_within(16 * n_candidates * len(index.axes.mean), CANDIDATES))
         with progress(self.verbose, len(queries), "searching", " queries") as advance:
             for batch in gen_batches(len(queries), step):
                 if isinstance(queries, Groups):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._memory import SEGMENTS
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.dispatch import prefers_compiled
 from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
@@ -25,7 +26,6 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import Fit, Segments, SphericalGaussian, Statistics, load_segment_kernels, pooled_nbytes
 
 _KERNELS = "sklearn_mcsg.likelihoods.segment_kernels"
-_SEGMENTS = 2**19  # segments at a time, unless one row has more
 _ROUNDING = 1e-10  # relative to the criterion: a start is kept if it loses by less
 _NO_PARTITION = 1e300  # criterion where there is no partition
 _INFINITE = 1e200
@@ -246,7 +246,7 @@ def _last_segments(
     first = begin = 0
     with progress(verbose, n, "segmenting", " rows") as advance:
         while begin < n:
-            end = min(n, begin + int(np.clip(_SEGMENTS // (begin - first + 1), 16, 256)))
+            end = min(n, begin + int(np.clip(SEGMENTS // (begin - first + 1), 16, 256)))
             block = costs.block(first, begin, end)
             for stop in range(max(begin + 1, first + min_size), end + 1):
                 yield first, stop, block[stop - begin - 1, : stop - min_size + 1 - first]

@@ -24,6 +24,8 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import numpy as np
 from filelock import FileLock
 
+from sklearn_mcsg._memory import NUMBERS
+
 MmapMode: TypeAlias = Literal["r", "c"] | None
 FORMAT = "sklearn_mcsg index"
 _INDEX, _LOCK = "index.json", ".lock"
@@ -31,7 +33,6 @@ _WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # the files 
 _TRIES = 1000  # to read a folder that others replace at the same time
 _LENGTHS = {(1, 0): 2, (2, 0): 4}  # bytes of the length of a header, by version of the array format
 _LONGEST_HEADER = 10_000  # as in numpy
-_BLOCK = 2**22  # numbers that are checked at a time
 
 
 def read_content(folder: Path) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
     array = np.load(stream if mmap_mode is None else stream.name, mmap_mode, allow_pickle=False)
     if dtype.kind == "f":
         flat = array.reshape(-1)
-        if not all(np.isfinite(flat[i : i + _BLOCK]).all() for i in range(0, len(flat), _BLOCK)):
+        if not all(np.isfinite(flat[i : i + NUMBERS]).all() for i in range(0, len(flat), NUMBERS)):
             raise ValueError(f"{name} holds numbers that are not finite")
     return array
 

@@ -2,6 +2,15 @@
 
 In come texts, as lists or columns, and word vectors. Out go groups, pipelines that compare or embed texts, p-values,
 duplicates, clusters with words that describe them, searches, and explanations by words.
+
+    _files, _static, tables     word vectors read from files, static models with their tokenizers, one table of either
+    _tokens, _tokenised         texts split into tokens, once, and numbered
+    _frequencies, _spelling     how frequent words are, and vectors of unknown words
+    _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
+    _calibration                p-values of pairs of texts
+    _clusters, terms            clusters, and the words that label them
+    _duplicates, wording        near-duplicates, and the comparison of their words
+    _search, words              search by the embedding and by BM25, and saved indexes
 """
 
 from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts

@@ -16,12 +16,11 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from sklearn_mcsg._memory import TOKENS
 from sklearn_mcsg.groups import Rows, offsets_of
 from sklearn_mcsg.text._spelling import parts_of
 from sklearn_mcsg.text._tokens import pieces, tokenize
 from sklearn_mcsg.text.tables import WordTable
-
-_BATCH = 2**16  # tokens that are numbered at a time
 
 
 class Tokenisation(NamedTuple):
@@ -73,7 +72,7 @@ class Tokens:
             for piece in pieces(text) if how.divisible else (text,):
                 produced = how.tokenizer(piece.lower() if how.lowercase else piece)
                 tokens += produced if isinstance(produced, list) else _listed(produced, i)
-                if len(tokens) >= _BATCH:
+                if len(tokens) >= TOKENS:
                     batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
                     before += len(tokens)
                     tokens = []

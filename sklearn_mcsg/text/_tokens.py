@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from sklearn_mcsg._memory import CHARACTERS
+
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
 WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
@@ -24,7 +26,6 @@ _TOKEN = re.compile(
 )
 
 
-_PIECE = 2**20  # characters of a long text that are tokenised at a time
 _SPACE = re.compile(r"\s(?=[A-Za-z0-9])")
 
 
@@ -42,7 +43,7 @@ def pieces(text: str) -> Iterator[str]:
         The pieces, which together are the text. Without white space it stays whole.
     """
     start = 0
-    while len(text) - start > _PIECE and (space := _SPACE.search(text, start + _PIECE)):
+    while len(text) - start > CHARACTERS and (space := _SPACE.search(text, start + CHARACTERS)):
         yield text[start : space.start()]
         start = space.start()
     yield text[start:] if start else text

@@ -20,6 +20,7 @@ from math import inf
 import numpy as np
 from scipy import sparse
 
+from sklearn_mcsg._memory import WORD_PAIRS
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
 from sklearn_mcsg.text._tokens import APOSTROPHES, WORD, pieces
@@ -38,7 +39,6 @@ _ESTABLISHED_RANK = 30_000  # rank up to which a word is what its author meant
 _TYPO_RANK = 100_000  # rank from which a word may be a misspelling of an established one
 _TYPO_LENGTH = 4  # characters from which a word may have a typing error
 _WORDS_PER_CUT = 4  # content words per place where the order of a text may be cut
-_BATCH = 2**16  # pairs whose shared words are counted at a time
 
 _NOT = re.compile(r" ?n ?' ?t\b|(?<=\bcan)not\b")
 _STEM = re.compile(r"\b(ca|wo|sha)(?= not\b)")
@@ -158,8 +158,8 @@ class Wordings:
         same : ndarray of bool of shape (n_pairs,)
         """
         found = np.zeros(len(left), dtype=bool)
-        for start in range(0, len(left), _BATCH):
-            batch = slice(start, start + _BATCH)
+        for start in range(0, len(left), WORD_PAIRS):
+            batch = slice(start, start + WORD_PAIRS)
             i, j = left[batch], right[batch]
             shared = np.asarray(self._counts[i].minimum(self._counts[j]).sum(axis=1)).ravel()
             likely = np.flatnonzero(2 * shared >= np.maximum(self._sizes[i], self._sizes[j]))
