@@ -453,6 +453,8 @@ def test_threads_that_overlap_leave_the_blas_as_it_was(order, blas_threads):
             event.set()
 
 
+@pytest.mark.filterwarnings("ignore:.* tasks have been successfully executed  but not used:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* tasks which were still being processed:UserWarning")
 def test_results_that_are_not_all_taken_leave_the_blas_as_it_was(blas_threads):
     def some():
         results = parallel.run(abs, [(-i,) for i in range(50)], 50, 2)
