@@ -28,7 +28,7 @@ from sklearn_mcsg.storage import register
 
 
 def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
-    """Fit a similarity or an embedding to groups, and return the comparer of these."""
+    """Fit a similarity or an embedding to groups, and return the comparer of the groups."""
     estimator.fit(X)
     if isinstance(estimator, GroupSimilarity):
         return estimator.__mcsg_comparer__()
