@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -528,8 +529,12 @@ def save_until_killed(path, event_number):
             before()
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def halve(descriptor):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # folders are flushed too
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+
     def flush(descriptor):
-        killed(lambda: os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2))
+        killed(lambda: halve(descriptor))
         fsync(descriptor)
 
     os.fsync = flush
