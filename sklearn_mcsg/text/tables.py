@@ -19,7 +19,7 @@ from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 
 _MOST_OPENED = 4  # tables of files that are kept
-_OPENED: dict[tuple[Path, ...], tuple[list[tuple[int, int]], WordTable]] = {}  # of the files that were used last
+_OPENED: dict[tuple[Path, ...], tuple[list[tuple[int, int, int]], WordTable]] = {}  # of the files that were used last
 
 
 class WordRows(dict):
@@ -230,7 +230,7 @@ def _checked(words: Any, vectors: Any) -> WordTable:
 
 def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
     """The table of some files, by `read` if they are not open or have changed."""
-    state = [(status.st_mtime_ns, status.st_size) for status in map(Path.stat, files)]
+    state = [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
     known, table = _OPENED.pop(files, (None, None))
     if table is None or known != state:
         contents = [File(str(file), content_of(file)) for file in files]
