@@ -29,6 +29,7 @@ from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
 _VERSION = 4
+_LONGEST_REASON = 300  # characters of what is wrong with a file, which may hold anything
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
@@ -175,7 +176,8 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     try:
         content, arrays = _folder.read(folder, mmap_mode, check)
         files = [find(entry, folder) for entry in content["files"]]
-        estimator = decode(content["object"], Attached(arrays, files))
+        with np.errstate(all="ignore"):  # the results are checked
+            estimator = decode(content["object"], Attached(arrays, files))
     except RefusedError as error:
         raise type(error)(f"{path} {error}") from error
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -186,6 +188,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}, {error}"
+        why = " ".join(why.split())[:_LONGEST_REASON]
         raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
@@ -293,6 +296,8 @@ def _check_parts(decoded: Any) -> None:
     if hasattr(decoded, "_parameter_constraints"):
         name, parameters = type(decoded).__name__, decoded.get_params(deep=False)
         validate_parameter_constraints(decoded._parameter_constraints, parameters, caller_name=name)
+    if isinstance(decoded, Pipeline):
+        _check_steps(decoded.steps)
     if not is_dataclass(decoded):
         return
     hints = get_type_hints(type(decoded))
@@ -302,13 +307,23 @@ def _check_parts(decoded: Any) -> None:
             raise TypeError(f"{name} of a {type(decoded).__name__} is a {type(value).__name__}")
 
 
+def _check_steps(steps: Any) -> None:
+    """Raise unless all steps of a pipeline have names, and all but the last can transform."""
+    for step in steps:
+        name, estimator = step
+        can_transform = hasattr(estimator, "transform") or estimator in (None, "passthrough") or step is steps[-1]
+        if not isinstance(name, str) or not can_transform:
+            raise TypeError(f"a {type(estimator).__name__} is not a step of a pipeline")
+
+
 def _is_a(value: Any, hint: Any) -> bool:
-    """Whether a value is of a declared type, and so are the items of a list."""
+    """Whether a value is of a declared type, and so are its items, if the type names one for all of them."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return any(_is_a(value, one) for one in get_args(hint))
     kind = get_origin(hint) or hint
-    if kind is list and isinstance(value, list):
-        return all(_is_a(item, one) for one in get_args(hint) for item in value)
+    if isinstance(value, list | tuple) and kind is type(value):
+        items = [one for one in get_args(hint) if one is not Ellipsis]
+        return len(items) > 1 or all(_is_a(item, one) for one in items for item in value)
     if hint is float:
         kind = int | float
     if hint is Any or not isinstance(kind, type | UnionType):  # such as a type variable
