@@ -29,7 +29,7 @@ from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
 _VERSION = 4
-_LONGEST_REASON = 300  # characters of what is wrong with a file, which may hold anything
+_LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
@@ -179,7 +179,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         with np.errstate(all="ignore"):  # the results are checked
             estimator = decode(content["object"], Attached(arrays, files))
     except RefusedError as error:
-        raise type(error)(f"{path} {error}") from error
+        raise type(error)(f"{path} {_in_one_line(error)}") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(f"{path} is not a saved index: it has no {_folder.INDEX}.") from error
     except OSError as error:
@@ -188,11 +188,16 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}, {error}"
-        why = " ".join(why.split())[:_LONGEST_REASON]
-        raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
+        raise ValueError(f"{path} is damaged and was not opened: {_in_one_line(why).rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator
+
+
+def _in_one_line(message: object) -> str:
+    """A message about a file, which may hold anything: one line of bounded length without control characters."""
+    line = " ".join(str(message).split())[:_LONGEST_REASON]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def _check_version(version: Any) -> None:

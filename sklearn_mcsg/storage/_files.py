@@ -58,8 +58,10 @@ def _content_now(path: str) -> FileContent:
 
 
 def _relative(path: str, folder: Path) -> str | None:
+    """The path of a file from a folder without links; a file that is a link itself stays one."""
+    parent, name = os.path.split(path)
     try:
-        return Path(os.path.relpath(path, folder)).as_posix()
+        return Path(os.path.relpath(os.path.realpath(parent), folder), name).as_posix()
     except ValueError:  # Windows: on another drive
         return None
 
@@ -80,7 +82,7 @@ def find(entry: dict[str, Any], folder: Path) -> File:
             trouble = f"cannot be read ({error.strerror})"
             continue
         if content == noted:
-            return File(os.path.realpath(place), content)
+            return File(os.path.normpath(place), content)
         size = f"{content.size} bytes instead of {noted.size}" if content.size != noted.size else "of the same size"
         trouble = f"has changed since the index was saved ({size})"
     raise RefusedError(f"was made from {path}, which {trouble}: put back the file, or build the index again.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_number
+from sklearn_mcsg._disk import FileContent
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import File, register
@@ -161,8 +162,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __mcsg_state__(self) -> dict[str, Any]:
         """What is saved besides the parameters: the files of the vectors and, after `fit`, what was learnt."""
         is_fitted = hasattr(self, "oov_rate_")
-        files = self._files if is_fitted else ()
-        files = files or tuple(File(os.path.abspath(file)) for file in files_of(self.vectors) if file.exists())
+        files = self._files if is_fitted else self._located()
         if not is_fitted:
             return {"files": files} if files else {}
         learnt = getattr(self, "frequencies_", {})
@@ -297,20 +297,25 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = found.oov_rate
         self._table = table
-        self._files = table.files if files_of(self.vectors) else ()
+        self._files = self._located(table.contents)
         return found
 
     def _opened(self) -> WordTable:
         """The word vectors, opened again after unpickling or loading; raise ValueError if their files have changed."""
         if not hasattr(self, "_table"):
             table = open_table(self.vectors)
-            for file, now in zip(self._files, table.files, strict=False):
-                if file.content not in (None, now.content):
+            for file, content in zip(self._files, table.contents, strict=False):  # no files of an installed set
+                if file.content != content:
                     raise ValueError(
-                        f"{now.path} has changed since the vectorizer was fitted: put back the file, or fit again."
+                        f"{file.path} has changed since the vectorizer was fitted: put back the file, or fit again."
                     )
             self._table = table
         return self._table
+
+    def _located(self, contents: Sequence[FileContent] = ()) -> tuple[File, ...]:
+        """The files of the vectors, where they are now, with the contents that were read from them."""
+        files = [os.path.abspath(file) for file in files_of(self.vectors) if file.exists()]
+        return tuple(map(File, files, contents) if contents else map(File, files))
 
     def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
         """Rows of the tokens of all texts."""

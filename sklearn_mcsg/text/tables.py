@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg._disk import content_of
+from sklearn_mcsg._disk import FileContent, content_of
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups.checks import check_numeric
-from sklearn_mcsg.storage import File
 from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 
@@ -48,7 +47,7 @@ class WordTable:
     """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
 
     tokenizer: Callable[[str], Iterable[Any]] | None = None
-    files: tuple[File, ...] = ()  # that they were read from, with their content at that time
+    contents: tuple[FileContent, ...] = ()  # of the files that they were read from
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
@@ -233,9 +232,9 @@ def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable
     state = [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
     known, table = _OPENED.pop(files, (None, None))
     if table is None or known != state:
-        contents = [File(str(file), content_of(file)) for file in files]
+        contents = tuple(map(content_of, files))
         table = read()
-        table.files = tuple(contents)
+        table.contents = contents
     _OPENED[files] = state, table
     for oldest in list(_OPENED)[:-_MOST_OPENED]:
         _OPENED.pop(oldest, None)
