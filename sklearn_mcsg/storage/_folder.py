@@ -106,8 +106,8 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
                 _sweep(folder, lambda name: is_locked or name in replaced or name.startswith(token))
     except OSError as error:
         state = "the index that it holds has not changed" if existed else "nothing was written"
-        message = f"{folder} could not be saved: {reason_of(error)}; {state}"
-        raise OSError(error.errno or errno.EIO, message) from error
+        reason = reason_of(error) if error.strerror else f"not everything could be written, as on a full disk ({error})"
+        raise OSError(error.errno or errno.EIO, f"{folder} could not be saved: {reason}; {state}") from error
 
 
 def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
