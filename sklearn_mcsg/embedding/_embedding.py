@@ -191,12 +191,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         groups = self._read_groups(X, arrays=similarity is None, fitted=False)
         if len(groups) < 2:
             raise ValueError(_TOO_FEW)
-        if similarity is None:
-            corpus = corpus_of(groups, self._new_likelihood(), self.reg_covar)
-            space: Coordinates | Landmarks = self._coordinates_around(corpus)
-        else:
-            space = Landmarks.learnt_from(groups, similarity, self.n_landmarks, check_random_state(self.random_state))
-        self._keep(space, self._moments_of(space, groups))
+        self._learn(similarity, groups)
         self._keep_features(X, groups)
         return self
 
@@ -352,6 +347,17 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         similarity = clone(self.likelihood)
         return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
 
+    def _learn(self, similarity: GroupSimilarity | None, *parts: Any) -> None:
+        """Learn from a corpus in parts, which are groups or their statistics; landmarks, from one part of groups."""
+        if similarity is None:
+            likelihood = self._new_likelihood()
+            corpora = [corpus_of(part, likelihood, self.reg_covar) for part in parts]
+            space: Coordinates | Landmarks = self._coordinates_around(merged_corpora(likelihood, *corpora))
+        else:
+            state = check_random_state(self.random_state)
+            space = Landmarks.learnt_from(parts[0], similarity, self.n_landmarks, state)
+        self._keep(space, merged_moments(*(self._moments_of(space, part) for part in parts)))
+
     def _coordinates_around(self, corpus: Statistics) -> Coordinates:
         """The coordinates around the model of a corpus."""
         params = self.reg_covar, float(self.prior_strength), float(self.spread)
@@ -372,17 +378,18 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         """Validated groups, or `ArrayGroups` if X holds arrays of another library and there are coordinates."""
         return self._read_groups(X, arrays=isinstance(self._space, Coordinates), fitted=True)
 
-    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups) -> Moments:
+    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups | Statistics) -> Moments:
         """Moments of the coordinates of groups."""
         return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
-    def _embed(self, groups: Groups | ArrayGroups) -> Any:
-        """Embeddings of validated groups."""
+    def _embed(self, groups: Groups | ArrayGroups | Statistics, dtype: np.dtype | None = None) -> Any:
+        """Embeddings of validated groups, or of groups whose statistics are known, then in a given precision."""
         kind = groups.kind if isinstance(groups, ArrayGroups) else None
         project = partial(_project, self.mean_, self._axes.projection(self.whiten), self.normalize, kind)
         if isinstance(groups, ArrayGroups):
             return groups.kind.xp.concat([rows for _, rows in self._over_batches(project, groups, self._space)])
-        result = np.empty((len(groups), self.n_components_), groups.output_dtype)
+        dtype = groups.output_dtype if isinstance(groups, Groups) else dtype
+        result = np.empty((len(groups), self.n_components_), dtype)
         for batch, rows in self._over_batches(project, groups, self._space):
             result[batch] = rows
         return result
