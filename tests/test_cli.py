@@ -577,6 +577,10 @@ def test_json_lines_may_be_strings(tmp_path):
     assert read_corpus(str(path)).texts == ["one", "two"]
 
 
+def columns_of(path):
+    return {name: list(values) for name, values in read_corpus(str(path), keep_columns=True).columns.items()}
+
+
 def test_columns_are_kept_on_request(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -585,11 +589,10 @@ def test_columns_are_kept_on_request(tmp_path):
     frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "a.parquet")
     for path in map(str, tmp_path.iterdir()):
-        assert read_corpus(path, keep_columns=True).columns == {"id": ["a", "c"], "text": ["one cat", "two cats"]}
+        assert columns_of(path) == {"id": ["a", "c"], "text": ["one cat", "two cats"]}
         assert read_corpus(path).columns == {}
     (tmp_path / "a.jsonl").write_text('{"text": "one", "n": 1}\n"two"\n')
-    kept = read_corpus(str(tmp_path / "a.jsonl"), keep_columns=True)
-    assert kept.columns == {"text": ["one", "two"], "n": [1, None]}
+    assert columns_of(tmp_path / "a.jsonl") == {"text": ["one", "two"], "n": [1, None]}
 
 
 def test_blank_cells_are_counted_and_unique_rows_keep_their_columns(mcsg, tmp_path):
@@ -620,7 +623,7 @@ def test_one_column_with_and_without_a_heading(mcsg, tmp_path):
     assert read_corpus(str(path)).texts == ["A cat sat.", "A dog ran."]
     assert "its first line 'review' is read as the heading" in mcsg("cluster", path, "-n", 1).err
     path.write_text("A bird flew.\nA cat sat.\nA dog ran.\n")
-    assert read_corpus(str(path), keep_columns=True).columns == {"text": ["A bird flew.", "A cat sat.", "A dog ran."]}
+    assert columns_of(path) == {"text": ["A bird flew.", "A cat sat.", "A dog ran."]}
     assert "its first line is read as a text" in mcsg("cluster", path, "-n", 1).err
     assert read_corpus(str(path), "A bird flew.").texts == ["A cat sat.", "A dog ran."]
 
@@ -889,7 +892,7 @@ def test_a_full_disk_under_standard_output_is_said(corpus):
         command = [sys.executable, "-m", "sklearn_mcsg", "dedupe", corpus, "--unique", "--quiet"]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert result.returncode == 1
-    assert result.stderr == b"mcsg: error: Standard input or output: No space left on device.\n"
+    assert result.stderr == b"mcsg: error: Standard input or output: the disk is full.\n"
 
 
 def test_an_index_that_does_not_fit_on_the_disk_is_named(mcsg, corpus, tmp_path, monkeypatch):
