@@ -67,12 +67,22 @@ def _is_stored(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
 
 
+def _real(path: str | os.PathLike[str]) -> Path:
+    """The file that a path leads to, which need not exist."""
+    try:
+        return Path(os.path.realpath(path))
+    except FileNotFoundError:  # there is no working folder any more
+        return Path(path)
+
+
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raise an OSError if `replace_file` could not write to a path."""
     status = status_of(path)
-    folder = Path(os.path.realpath(path)).parent
     if status is not None and stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, f"{os.fspath(path)} is a folder: name a file.")
+    if not os.path.basename(path):
+        raise IsADirectoryError(errno.EISDIR, f"{os.fspath(path)!r} does not name a file.")
+    folder = _real(path).parent
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"{os.fspath(path)}: the folder does not exist.")
     if status is not None and not os.access(path, os.W_OK):
@@ -106,14 +116,15 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """
     check_replaceable(path)
     old = status_of(path)
+    state = "; nothing was written" if old is None else "; it has not changed"
     try:
         if old is not None and not stat.S_ISREG(old.st_mode):
+            state = ""
             Path(path).write_bytes(content)
         else:
-            _replace(Path(os.path.realpath(path)), content, old)
+            _replace(_real(path), content, old)
     except OSError as error:
-        state = "nothing was written" if old is None else "it has not changed"
-        text = f"{os.fspath(path)} could not be written: {reason_of(error)}; {state}."
+        text = f"{os.fspath(path)} could not be written: {reason_of(error)}{state}."
         raise (OSError(text) if error.errno is None else OSError(error.errno, text)) from error
 
 

@@ -41,8 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A cat sat on the mat.,A kitten lay on the rug.,...
     0
     """
+    if sys.stderr is None:  # closed: notes would go to standard output, or into the next file that is opened
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:
-        print("mcsg: error: standard output is closed.", file=sys.stderr)  # to nowhere, if that is closed too
+        print("mcsg: error: standard output is closed.", file=sys.stderr)
         return 1
     try:
         from sklearn_mcsg.cli._options import parser  # imported here, so that an interrupt while loading is also caught
@@ -80,7 +82,7 @@ def _sentence(error: BaseException) -> str:
 def _place(error: OSError) -> str:
     """Where an error of the system came from: a file, or else a stream, unless no file could be opened at all."""
     if error.filename is not None:
-        return str(error.filename)
+        return str(error.filename) or "''"
     return "Files" if error.errno in (errno.EMFILE, errno.ENFILE) else "Standard input or output"
 
 

@@ -9,6 +9,7 @@ import reprlib
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -78,10 +79,22 @@ class _Column(Sequence[Any]):
         return self.fields[i].get(self.name)
 
 
+class _Written(float):
+    """A number that keeps its digits."""
+
+    __slots__ = ("digits",)
+    digits: str
+
+    def __new__(cls, digits: str) -> _Written:
+        number = super().__new__(cls, digits)
+        number.digits = digits
+        return number
+
+
 def _as_written(value: Any) -> str:
     """A value as a text; numbers have all their digits, and numbers and truth values are written as in JSON."""
     if isinstance(value, int | float):
-        return json.dumps(value)
+        return value.digits if isinstance(value, _Written) else json.dumps(value)
     return "" if value is None else str(value)
 
 
@@ -245,7 +258,7 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
     for line, text in _lines(path):
         if not text.strip():
             continue
-        value = _parsed(text, _place(path, line))
+        value = _parsed(text, table.keep_columns, _place(path, line))
         fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
@@ -254,10 +267,10 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
         yield line, text, _kept(fields, _place(path, line)) if table.keep_columns else {}
 
 
-def _parsed(text: str, place: str) -> Any:
+def _parsed(text: str, keep_digits: bool, place: str) -> Any:
     """The value of a line of JSON."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_float=_Written if keep_digits else None)
     except RecursionError:
         raise ValueError(f"{place}: JSON nested too deeply.") from None
     except ValueError as error:
@@ -293,15 +306,18 @@ def _read_parquet(table: _Table) -> Iterator[_Row]:
     parquet = import_extra("pyarrow.parquet", "Parquet")
     path = table.path
     with open(path, "rb") as file:  # not by pyarrow, whose errors do not say what the system said
+        if not file.seekable():
+            raise ValueError(f"{path}: Parquet cannot be read from a pipe: save it in a file.")
         try:
-            header = parquet.read_schema(file).names
-            chosen = _choose(table.column, header, path)
-            _check_once(chosen, header, path)
-            read = parquet.read_table(file, columns=None if table.keep_columns else [chosen])
+            opened = parquet.ParquetFile(file)
+            chosen = _choose(table.column, opened.schema_arrow.names, path)
+            _check_once(chosen, opened.schema_arrow.names, path)
+            read = opened.read(columns=None if table.keep_columns else [chosen])
         except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # not of the content
                 raise
-            raise ValueError(f"{path}: not Parquet ({_first_line(error)}).") from error
+            reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise ValueError(f"{path}: not Parquet ({reason}).") from error
     names = _distinct(read.column_names)
     columns = [_values(arrow, column, path) for column in read.columns]
     texts = columns[names.index(chosen)]
@@ -320,18 +336,11 @@ def _values(arrow: Any, column: Any, path: str) -> list[Any]:
     if kind == arrow.float32():
         return column.cast(arrow.string()).cast(arrow.float64()).to_pylist()
     in_utc = arrow.timestamp(kind.unit, "+00:00") if getattr(kind, "tz", None) else kind
-    problem: Exception
     for form in (None, in_utc, arrow.string()):
-        try:
+        with suppress(arrow.ArrowException, ArithmeticError, LookupError, ValueError):
             column = column if form is None else column.cast(form)
             return column.to_pylist()
-        except (arrow.ArrowException, ArithmeticError, LookupError, UnicodeDecodeError, ValueError) as error:
-            problem = error
-    raise ValueError(f"{path}: values of the type {kind} cannot be read ({_first_line(problem)}).") from problem
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    raise ValueError(f"{path}: values of the type {kind} cannot be read: leave their column out, or change its type.")
 
 
 _READERS: dict[str, Callable[[_Table], Iterable[_Row]]] = dict.fromkeys(("csv", "tsv"), _read_csv)

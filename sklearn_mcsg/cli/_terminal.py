@@ -134,14 +134,14 @@ class _Lines:
 
 def _show_csv(records: Iterator[Mapping[str, Any]], fields: Sequence[str]) -> None:
     """Print records one by one: together they can be much larger than what they were made from."""
-    # to a terminal, control characters are shown; a file or another program gets the texts as they are
-    shown = escaped if sys.stdout.isatty() else str
     writer = csv.writer(_Lines(), lineterminator="\r\n")
     first = next(records, None)
-    writer.writerow(map(shown, fields if first is None else first))
-    for record in chain([] if first is None else [first], records):
-        row = map(_plain, record.values())
-        writer.writerow([shown(value) if isinstance(value, str) else value for value in row])
+    rows = (record.values() for record in chain([] if first is None else [first], records))
+    for row in chain([fields if first is None else first], rows):
+        cells = [value if isinstance(value, str) else _plain(value) for value in row]
+        if sys.stdout.isatty():  # a file or another program gets control characters as they are
+            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in cells]
+        writer.writerow(cells)
 
 
 def show_json(value: Any) -> None:
