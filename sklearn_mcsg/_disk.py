@@ -37,34 +37,32 @@ def reason_of(error: OSError) -> str:
     return _REASONS.get(error.errno or 0) or error.strerror or str(error) or type(error).__name__
 
 
-def is_same_file(first: str | os.PathLike[str] | int, second: str | os.PathLike[str] | int) -> bool:
-    """Whether two paths or descriptors lead to one file or folder, by device and inode; links are followed.
+def identity_of(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
+    """Device and inode of the file or folder that a path or descriptor leads to: the same for all its names.
 
-    What does not exist is not the same as anything, nor are pipes and devices, such as a terminal: they can be read
-    and written to at once without a loss.
+    What does not exist has none, nor have pipes and devices, such as a terminal: they can be read and written to at
+    once without a loss.
 
     Examples
     --------
     >>> import os, tempfile
-    >>> from sklearn_mcsg._disk import is_same_file
+    >>> from sklearn_mcsg._disk import identity_of
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     is_same_file(folder, f"{folder}/."), is_same_file(folder, f"{folder}/missing")
-    (True, False)
+    ...     identity_of(folder) == identity_of(f"{folder}/."), identity_of(f"{folder}/missing")
+    (True, None)
     """
-    one, other = status_of(first), status_of(second)
-    return one is not None and other is not None and _is_stored(one) and os.path.samestat(one, other)
+    status = _status_of(path)
+    if status is None or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        return None
+    return status.st_dev, status.st_ino
 
 
-def status_of(path: str | os.PathLike[str] | int) -> os.stat_result | None:
+def _status_of(path: str | os.PathLike[str] | int) -> os.stat_result | None:
     """The status of a file, links followed; None if there is no such file."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _is_stored(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
@@ -77,7 +75,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raise an OSError if `replace_file` could not write to a path."""
-    status = status_of(path)
+    status = _status_of(path)
     if status is not None and stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, f"{os.fspath(path)} is a folder: name a file.")
     if not os.path.basename(path):
@@ -115,7 +113,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     ['a']
     """
     check_replaceable(path)
-    old = status_of(path)
+    old = _status_of(path)
     state = "; nothing was written" if old is None else "; it has not changed"
     try:
         if old is not None and not stat.S_ISREG(old.st_mode):

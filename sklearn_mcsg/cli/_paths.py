@@ -6,11 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_mcsg._disk import is_same_file, status_of
+from sklearn_mcsg._disk import identity_of
 from sklearn_mcsg.text.tables import files_of
 
 _READ = {"corpus": "the corpus", "pairs": "the file of pairs", "like": "--like"}
@@ -26,16 +25,20 @@ class _Use(NamedTuple):
 
 def check_paths(options: argparse.Namespace) -> None:
     """Raise if a file is written for one argument and used for another, whatever names it goes by."""
-    for first, second in combinations(_uses(options), 2):
-        if first.by == second.by or not (first.is_written or second.is_written):
+    known: dict[tuple[int, int], _Use] = {}
+    for use in _uses(options):
+        identity = identity_of(use.path)
+        if identity is None:
             continue
-        if is_same_file(first.path, second.path):
-            name = next((path for path in (second.path, first.path) if not isinstance(path, int)), "which has no name")
-            sentence = f"{first.by} and {second.by} are one file, {name}: write to another; nothing was written."
+        other = known.setdefault(identity, use)
+        if other.by != use.by and use.is_written:
+            names = [f", {path}" for path in (use.path, other.path) if not isinstance(path, int)]
+            sentence = f"{other.by} and {use.by} are one file{''.join(names[:1])}: write to another one."
             raise ValueError(sentence[0].upper() + sentence[1:])
 
 
 def _uses(options: argparse.Namespace) -> Iterator[_Use]:
+    """The files that are read, and then those that are written."""
     for option, by in _READ.items():
         path = getattr(options, option, None)
         if path is not None:
@@ -59,5 +62,5 @@ def _stream(by: str, stream: Any, is_written: bool) -> Iterator[_Use]:
 def _folder(path: str) -> Iterator[str]:
     """A folder and the files in it."""
     yield path
-    if status_of(path) is not None and os.path.isdir(path):
+    if os.path.isdir(path):
         yield from (entry.path for entry in os.scandir(path))
