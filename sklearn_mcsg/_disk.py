@@ -98,7 +98,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     Parameters
     ----------
     path : str or path-like
-        The file. If it exists, it keeps its owner, group and mode; a new one gets those that the umask leaves. Links
+        The file. If it exists, it keeps its owner, group and mode; the mode of a new one follows the umask. Links
         are followed. A pipe or a device is written to.
     content : bytes
         The content.

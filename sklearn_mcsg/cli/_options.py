@@ -94,7 +94,10 @@ reviews.csv --column review "the battery died" --index reviews.index
 papers.txt --like relevant.txt -k 20"""
     summary = "find the texts of a corpus that match each query best"
     like = "search for texts like those of a file, which together are one query"
-    index = "save the index in a folder and reuse it; texts at the end are added, other changes replace it"
+    index = (
+        "save the index in a folder and reuse it; texts added at the end of the corpus are added, any other change "
+        "makes a new index"
+    )
     words = (
         "how words count beside the embedding: z-score (default: as much as the embedding), share (less, unless a "
         "text has most words of the query), none"

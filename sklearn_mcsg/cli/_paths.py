@@ -63,4 +63,4 @@ def _folder(path: str) -> Iterator[str]:
     """A folder and the files in it."""
     yield path
     if os.path.isdir(path):
-        yield from (entry.path for entry in os.scandir(path))
+        yield from (os.path.join(path, name) for name in os.listdir(path))
