@@ -1,4 +1,8 @@
-"""Files on disk: one writer that replaces a file, one test of identity, and what an error of the system means."""
+"""Files on disk: one reader of regular files, one writer that replaces a file, and what both need to know.
+
+A path that others chose may name a pipe that nobody writes to, or a device without an end: opening or reading it would
+never return.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,17 @@ import os
 import re
 import secrets
 import stat
+import sys
+import zlib
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
-try:
-    import fcntl
-except ImportError:  # Windows, which does not remove files that are open
-    fcntl = None  # type: ignore[assignment]
-
+_BLOCK = 2**20  # bytes that are read at a time
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # Windows has neither: the check before opening has to do
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)  # by another process; any other error means that there are no locks
 _DRAFT = re.compile(r"\.mcsg-[0-9a-f]{32}")  # content that is not yet in place: short, because names have a limit
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -23,6 +30,61 @@ _REASONS = {
     errno.ENFILE: "no file handles are left on this machine",
     errno.ELOOP: "the link leads back to itself",
 }
+
+
+class FileContent(NamedTuple):
+    """What identifies the content of a file."""
+
+    size: int
+    checksum: int
+
+
+def open_regular(path: str | os.PathLike[str], mode: str = "rb", *, follow_links: bool = True) -> BinaryIO:
+    """Open a regular file, as `open` does in a binary mode; raise OSError if the path names anything else.
+
+    Examples
+    --------
+    >>> import os
+    >>> from sklearn_mcsg._disk import open_regular
+    >>> open_regular(os.curdir)
+    Traceback (most recent call last):
+    ...
+    OSError: [Errno 22] Not a regular file: '.'
+    """
+    stream: Any = open(path, mode, opener=partial(_descriptor, follow_links=follow_links))  # noqa: SIM115
+    return stream
+
+
+def _descriptor(path: str, flags: int, *, follow_links: bool) -> int:
+    """Open a file; it is checked before, because opening a device may change it, and after, because it may be new."""
+    with suppress(FileNotFoundError):
+        _check_regular(os.stat(path, follow_symlinks=follow_links), path)
+    descriptor = os.open(path, flags | _NO_WAIT | (0 if follow_links else _NO_LINK), 0o666)
+    try:
+        _check_regular(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_regular(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", os.fspath(path))
+
+
+def content_of(path: str | os.PathLike[str]) -> FileContent:
+    """Size and checksum of a regular file; 6 GB take a second if they are in memory."""
+    with open_regular(path) as stream:
+        return FileContent(os.fstat(stream.fileno()).st_size, checksum_of(stream))
+
+
+def checksum_of(stream: BinaryIO) -> int:
+    """CRC-32 of the rest of a file."""
+    value = 0
+    while block := stream.read(_BLOCK):
+        value = zlib.crc32(block, value)
+    return value
 
 
 def reason_of(error: OSError) -> str:
@@ -71,6 +133,41 @@ def _real(path: str | os.PathLike[str]) -> Path:
         return Path(os.path.realpath(path))
     except FileNotFoundError:  # there is no working folder any more
         return Path(path)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def release_lock(descriptor: int) -> None:
+        """Release the lock of an open file."""
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def release_lock(descriptor: int) -> None:
+        """Release the lock of an open file, also for processes that were forked meanwhile and have it open, too."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def take_lock(descriptor: int) -> bool | None:
+    """Whether the system's lock of an open file was obtained; None if the file system has no locks.
+
+    Whoever ends, or is killed, holds it no longer.
+    """
+    try:
+        _lock(descriptor)
+    except OSError as error:
+        return False if error.errno in _HELD else None
+    return True
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -136,9 +233,9 @@ def _replace(target: Path, content: bytes, old: os.stat_result | None) -> None:
             os.fsync(descriptor)
             if old is not None and os.name == "posix":
                 _hand_over(descriptor, old)
-            if fcntl is not None:  # while the lock is held, so that nobody sweeps it
+            if os.name == "posix":  # while the lock is held, so that nobody sweeps it
                 os.replace(draft, target)
-        if fcntl is None:
+        if os.name != "posix":  # where an open file cannot be replaced
             os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
@@ -149,22 +246,9 @@ def _new_draft(folder: Path, mode: int) -> tuple[Path, int]:
     while True:
         draft = folder / f".mcsg-{secrets.token_hex(16)}"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        if _lock(descriptor) is not False and draft.exists():
+        if take_lock(descriptor) is not False and draft.exists():
             return draft, descriptor
         os.close(descriptor)  # another process swept it before it was locked
-
-
-def _lock(descriptor: int) -> bool | None:
-    """Whether a lock was obtained; None if the file system has no locks."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 def _hand_over(descriptor: int, old: os.stat_result) -> None:
@@ -196,12 +280,12 @@ def _is_own(status: os.stat_result) -> bool:
 
 
 def _remove_if_abandoned(draft: str) -> None:
-    if fcntl is None:
-        os.unlink(draft)
-        return
     descriptor = os.open(draft, os.O_RDWR)
     try:
-        if _lock(descriptor):
+        is_abandoned = take_lock(descriptor)
+        if is_abandoned and os.name == "posix":
             os.unlink(draft)
     finally:
         os.close(descriptor)
+    if is_abandoned and os.name != "posix":  # where an open file cannot be removed
+        os.unlink(draft)

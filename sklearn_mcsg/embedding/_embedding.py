@@ -497,6 +497,8 @@ def comparer_of_points(embedding: GroupEmbedding, points: np.ndarray) -> Compare
     """The comparer of groups whose embeddings at unit length are known."""
     if points.ndim != 2 or points.dtype.kind != "f" or points.shape[1] != embedding.n_components_:
         raise ValueError(f"points of an embedding are kept as {points.dtype} of shape {points.shape}")
+    if max(points.max(initial=0), -points.min(initial=0)) > 1.01:
+        raise ValueError("points of an embedding are longer than 1")
     return Comparer.of(PointComparison(embedding), points, "distance", points.dtype)
 
 

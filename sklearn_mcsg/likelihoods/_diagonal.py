@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -155,6 +155,8 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     segments = DiagonalSegments
     array_unions = DiagonalArrayUnions
     has_kernel = True
+
+    _parameter_constraints: ClassVar[dict] = {"prior": [NormalGamma, None]}
 
     def __init__(self, prior: NormalGamma | None = None):
         self.prior = prior

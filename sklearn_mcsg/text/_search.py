@@ -30,7 +30,6 @@ from sklearn_mcsg.similarity.estimator import split_pipeline
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
-from sklearn_mcsg.text.tables import files_of
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
@@ -491,38 +490,33 @@ def update_index(
     >>> first.n_reused, second.n_reused, second.index.n_texts_
     (0, 2, 3)
     """
-    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     storage.check_place(path)
     note = storage.read_note(path)
-    n_reused = _n_reusable(similarity, texts, note)
-    wanted = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
-    if n_reused:
-        index = storage.load(path, type(wanted)).set_params(**jobs)
-        if n_reused == len(texts):
-            return IndexUpdate(index, n_reused, replaced=False)
-        index.partial_fit(texts[n_reused:])
-    else:
-        index = wanted.set_params(**jobs).fit(texts)
-    storage.save(path, index, note=[len(texts), _fingerprint(similarity, texts)])
+    index = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
+    while n_reused := _n_reusable(similarity, texts, note):
+        try:
+            index = storage.load(path, type(index), note=note)
+            break
+        except storage.ReplacedError:  # by another process, since its note was read
+            note = storage.read_note(path)
+    index.set_params(n_jobs=n_jobs, verbose=verbose)
+    if n_reused and n_reused == len(texts):
+        return IndexUpdate(index, n_reused, replaced=False)
+    fingerprint = _fingerprint(similarity, texts)  # before the word vectors are read: afterwards, they may be others
+    index = index.partial_fit(texts[n_reused:]) if n_reused else index.fit(texts)
+    storage.save(path, index, note=[len(texts), fingerprint])
     return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
 
 
 def _n_reusable(similarity: Any, texts: Sequence[str], note: Any) -> int:
     """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
     match note:
-        case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
-            return n_texts
+        case [int(n_texts), str(fingerprint)] if 0 < n_texts <= len(texts):
+            return n_texts if fingerprint == _fingerprint(similarity, texts[:n_texts]) else 0
     return 0
 
 
 def _fingerprint(similarity: Any, texts: Sequence[str]) -> str:
     """A hash of everything that an index depends on."""
-    arrays: list[np.ndarray] = []
-    before, _ = split_pipeline(similarity.pipeline if isinstance(similarity, TextSearch) else similarity)
-    vectors = getattr(before[0], "vectors", None) if before is not None else None
-    state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
-    settings = [__version__, storage.encode(clone(similarity), arrays), state]
-    digest = hashlib.sha256(json.dumps([settings, list(texts)]).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    settings = [__version__, storage.fingerprint(clone(similarity))]
+    return hashlib.sha256(json.dumps([settings, list(texts)]).encode()).hexdigest()
