@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import signal
 import stat
@@ -556,7 +557,7 @@ def become(kind, path):
 @pytest.mark.parametrize("which", ["array", "content"])
 def test_only_regular_files_are_opened(saved, in_time, which, kind, mmap_mode):
     become(kind, file_of(saved, 1) if which == "array" else saved / "index.json")
-    reason = {"link to itself": "Too many levels of symbolic links", "link to nothing": "is missing|has no index.json"}
+    reason = {"link to itself": "the link leads back to itself", "link to nothing": "is missing|has no index.json"}
     with pytest.raises((OSError, ValueError), match=f"{saved}.*({reason.get(kind, 'Not a regular file')})"):
         GroupNeighbors.load(saved, mmap_mode=mmap_mode)
 
@@ -657,7 +658,7 @@ def test_little_memory_is_not_called_damage(saved, monkeypatch):
 def test_paths(saved, tmp_path, monkeypatch, in_time):
     become("link to itself", tmp_path / "loop")
     for path, reason in (
-        (tmp_path / "loop", "Too many levels of symbolic links"),
+        (tmp_path / "loop", "the link leads back to itself"),
         (tmp_path / ("a" * 300), "File name too long"),
         (f"{tmp_path}/{'a/' * 2048}", "File name too long"),
     ):

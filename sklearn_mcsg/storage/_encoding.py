@@ -28,7 +28,7 @@ from sklearn_mcsg.storage import _folder
 from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
-_VERSION = 4
+_VERSION = 5
 _LONGEST_REASON = 300  # characters of what is wrong with a file, which may hold anything
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
