@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
+
 
 def check_group(array: Any, i: int | str) -> np.ndarray:
     """Check one group and return it as a 2-d array of numbers."""
@@ -94,6 +96,17 @@ def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
         group = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(f"Group {group} has weight {weights[row]}: weights must be finite and non-negative.")
     return weights
+
+
+def check_totals(totals: np.ndarray) -> None:
+    """Raise unless the weights of each group sum to 0, or to a number whose products double precision can hold."""
+    wrong = (totals != 0) & ~((totals >= 1 / LARGEST_WEIGHT) & (totals <= LARGEST_WEIGHT))
+    if wrong.any():
+        group = int(np.argmax(wrong))
+        raise ValueError(
+            f"Group {group} has weights that sum to {totals[group]:g}: the sum must be 0, or lie between "
+            f"{1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}. Divide all weights by the largest one."
+        )
 
 
 def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
