@@ -15,6 +15,7 @@ from sklearn_mcsg.clustering._points import cluster_points
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import compare_units
 from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.similarity.estimator import GroupsTransformer, split_pipeline
 
 _ROUNDING = 1e-5  # of the length of points of unit length
@@ -141,6 +142,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         self : GroupClustering
         """
         self._validate_params()
+        refuse_arrays(X)
         settings = self.get_params(deep=False)
         given = settings.pop("embedding")
         embedding = GroupEmbedding(prior_strength=0.5) if given is None else clone(given)
@@ -183,6 +185,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         distances : ndarray of shape (n_groups, `n_clusters_`)
         """
         check_is_fitted(self, "cluster_centers_")
+        refuse_arrays(X)
         points = np.asarray(self.embedding_.transform(X))
         if self._by_cosine:
             return compare_units(points, self.cluster_centers_, "distance")

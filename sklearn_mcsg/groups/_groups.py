@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from sklearn_mcsg.groups import checks
+from sklearn_mcsg.groups.arrays import refuse_arrays
 
 Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
 GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
@@ -77,6 +78,7 @@ class Groups:
         weights: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
     ):
+        refuse_arrays(vectors, "vectors")
         self.vectors = checks.check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
@@ -197,6 +199,7 @@ class Groups:
         >>> names.tolist(), groups.sizes.tolist()
         (['a', 'b'], [1, 2])
         """
+        refuse_arrays(X)
         table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
         names = checks.check_per_row(labels, "labels", len(table))
         if consecutive:

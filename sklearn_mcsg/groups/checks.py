@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from sklearn_mcsg.groups.arrays import refuse_arrays
+
 LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
@@ -19,6 +21,7 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
         raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")
     if sparse.issparse(array):
         raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
+    refuse_arrays(array, f"Group {i}")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:

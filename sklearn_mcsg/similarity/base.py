@@ -21,6 +21,7 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
 from sklearn_mcsg.groups.array_groups import check_same_place
+from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.similarity.estimator import GroupsTransformer
 from sklearn_mcsg.similarity.pvalues import Calibrates
@@ -29,6 +30,7 @@ from sklearn_mcsg.storage import register
 
 def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
     """Fit a similarity or an embedding to groups, and return the comparer of the groups."""
+    refuse_arrays(X)
     estimator.fit(X)
     if isinstance(estimator, GroupSimilarity):
         return estimator.__mcsg_comparer__()
@@ -329,7 +331,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
     # P-values -----------------------------------------------------------------------------------------------------
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
-        comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
+        comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True, arrays=False)
         size = pair_size(comparison.sizes(left), comparison.sizes(right))
         return size, OUTPUTS[output].as_distance(comparison.row(left, right, output, DOUBLE))
 
