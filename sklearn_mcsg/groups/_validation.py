@@ -182,7 +182,7 @@ def _from_arrow(column: Any) -> Groups:
     return groups
 
 
-def _is_sequence_of_groups(X: object) -> bool:
+def _is_sequence_of_groups(X: Any) -> bool:
     """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
     if not is_sequence(X) or isinstance(X, np.ndarray):
         return is_sequence(X)
