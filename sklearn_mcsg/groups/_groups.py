@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from sklearn_mcsg.groups import checks
 from sklearn_mcsg.groups.arrays import refuse_arrays
@@ -200,7 +199,7 @@ class Groups:
         (['a', 'b'], [1, 2])
         """
         refuse_arrays(X)
-        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+        table = checks.check_table(X)
         names = checks.check_per_row(labels, "labels", len(table))
         if consecutive:
             checks.check_consecutive(names)

@@ -6,13 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import is_array, is_sequence, refuse_arrays
 from sklearn_mcsg.groups.blocks import group_of
-from sklearn_mcsg.groups.checks import check_group, check_numeric, warn_of_padding
+from sklearn_mcsg.groups.checks import check_group, check_numeric, check_table, warn_of_padding
 
 
 def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
@@ -158,7 +157,7 @@ def _to_groups(X: Any, name: str) -> Groups:
         return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
-    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
+    vectors = check_table(X, name)
     return Groups(vectors, np.arange(len(vectors) + 1))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.utils import check_array
 
 from sklearn_mcsg.groups.arrays import refuse_arrays
 
@@ -50,6 +51,21 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. Turn texts into vectors first.")
     return array
+
+
+def check_table(X: Any, name: str = "X") -> np.ndarray:
+    """Check one vector per row and return them as a 2-d array of numbers.
+
+    scikit-learn's `check_array` is asked about everything else: it changes the warning filters of the process for a
+    moment, which threads that overlap would leave changed.
+    """
+    try:
+        table = np.asarray(X)
+    except ValueError:
+        table = None
+    if table is None or table.ndim != 2 or table.dtype.kind not in "biuf" or isinstance(X, np.matrix):
+        return check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
+    return table
 
 
 def check_widths(widths: dict[int, int], first: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -23,7 +22,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_sam
 from sklearn_mcsg.groups.array_groups import check_same_place
 from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.likelihoods import Statistics
-from sklearn_mcsg.similarity.estimator import GroupsTransformer
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
@@ -91,6 +90,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
     _parameter_constraints: ClassVar[dict] = {"comparison": [Comparison], "output": [str]}
     output: str
     n_groups_: int
+    _comparer: Comparer
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -168,11 +168,11 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         -------
         similarity : object
         """
-        check_is_fitted(self)
-        self._validate_params()
-        self._check_unchanged()
-        other = copy(self)
-        other._keep(self._comparer.in_output(self.output).keeping(self._check_fitted_groups(X)))
+        other = snapshot(self)
+        check_is_fitted(other)
+        other._validate_params()
+        other._check_unchanged()
+        other._keep(other._comparer.in_output(other.output).keeping(other._check_fitted_groups(X)))
         return other
 
     def transform(self, X: GroupsLike) -> np.ndarray:
@@ -188,6 +188,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         matrix : ndarray of shape (n_groups_X, `n_groups_`)
             The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
+        self = snapshot(self)
         comparer = self.__mcsg_comparer__()
         return self._with_index(X, comparer.compare_with(self._read(X, comparer.comparison)))
 
@@ -208,7 +209,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         """
         target = self._fit(X)
         comparer = self.__mcsg_comparer__()
-        matrix = comparer.comparison.matrix(comparer.prepared, comparer.prepared, self.output, target)
+        matrix = comparer.comparison.matrix(comparer.prepared, comparer.prepared, comparer.name, target)
         return self._with_index(X, matrix)
 
     def pairwise(
@@ -339,6 +340,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
     def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
         """The comparer of the fitted groups in the present output, or of other groups."""
+        self = snapshot(self)
         check_is_fitted(self)
         self._validate_params()
         self._check_comparable()
@@ -352,6 +354,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
+        self = snapshot(self)
         if not self._is_fitted:
             return {}
         self._check_unchanged()
@@ -394,10 +397,11 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         return self.n_groups_
 
     def _keep(self, comparer: Comparer) -> None:
-        """Set fitted attributes, once everything that can fail has succeeded."""
-        self._comparer = comparer
-        self._null = None
-        self.n_groups_ = len(comparer)
+        """Set fitted attributes, once everything that can fail has succeeded, all at once."""
+        self.__dict__.update(self._fitted_attributes(comparer))
+
+    def _fitted_attributes(self, comparer: Comparer) -> dict[str, Any]:
+        return {"_comparer": comparer, "_null": None, "n_groups_": len(comparer)}
 
     def _check_unchanged(self) -> None:
         """Raise if parameters have changed since `fit` so that the kept summaries are no longer valid."""
@@ -427,6 +431,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
         Everything is validated before anything is computed.
         """
+        self = snapshot(self)
         self._validate_params()
         output = self.output if output is None else output
         comparison = self._comparison_for(output)
