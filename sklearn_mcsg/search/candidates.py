@@ -150,7 +150,8 @@ class CandidateIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         """State to pickle: without what faiss made of it."""
-        return {name: value for name, value in vars(self).items() if name not in ("_quantizer", "_scanner")}
+        state = dict(vars(self))  # at this moment: another thread may be making the two
+        return {name: value for name, value in state.items() if name not in ("_quantizer", "_scanner")}
 
 
 def _learn_levels(points: np.ndarray, n_jobs: int | None) -> np.ndarray:
