@@ -48,7 +48,7 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsTransformer
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
@@ -142,6 +142,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
     }
+    _space: Coordinates | Landmarks
+    _moments: Moments
+    _axes: Axes
 
     def __init__(
         self,
@@ -231,6 +234,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         -------
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         return self._with_index(X, self._embed(self._read(X)))
 
@@ -289,6 +293,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         explanation : PairExplanation
             Its `matrix` sums to the cosine of the embeddings.
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
         left, right = (self._shares(group) for group in pair)
@@ -310,6 +315,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
+        self = snapshot(self)
         if not hasattr(self, "_space"):
             return {}
         return {"space": self._space, "moments": self._moments, "null": self._null, **self._stored_features()}
@@ -369,10 +375,17 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         rank = len(axes.variance)
         if self.n_components is not None and self.n_components > rank:
             raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
-        self.n_components_ = rank if self.n_components is None else int(self.n_components)
-        self._space, self._moments, self._axes = space, moments, axes.leading(self.n_components_)
-        self.mean_, self.components_ = self._axes.mean, self._axes.components
-        self.explained_variance_ = self._axes.variance
+        n_components = rank if self.n_components is None else int(self.n_components)
+        axes = axes.leading(n_components)
+        self.__dict__.update(
+            n_components_=n_components,
+            mean_=axes.mean,
+            components_=axes.components,
+            explained_variance_=axes.variance,
+            _space=space,
+            _moments=moments,
+            _axes=axes,
+        )
 
     def _read(self, X: GroupsLike) -> Any:
         """Validated groups, or `ArrayGroups` if X holds arrays of another library and there are coordinates."""
@@ -421,6 +434,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
         Everything is validated before anything is computed.
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         output = choose_output("distance" if output is None else output, PointComparison.outputs).name
         groups = self._check_fitted_groups(X)
