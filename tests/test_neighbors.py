@@ -31,6 +31,7 @@ from sklearn_mcsg import (
     find_duplicates,
     make_text_similarity,
 )
+from sklearn_mcsg.search import search_of
 
 SIMILARITIES = [
     *(ModelComparisonSimilarity(likelihood, output="distance") for likelihood in LIKELIHOODS),
@@ -327,7 +328,8 @@ def test_calibration_is_saved(tmp_path, make_groups):
 def test_jobs_of_the_index_are_not_left_with_the_similarity(make_groups):
     index = GroupNeighbors(n_jobs=2).fit(make_groups())
     index.kneighbors()
-    assert index._search().n_jobs == index._search().comparer.comparison.n_jobs == 2
+    search = search_of(index)
+    assert search.n_jobs == search.comparer.comparison.n_jobs == 2
     assert index.similarity_.n_jobs is None
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.explanation._base import Explanation, colour, coloured_ground, largest_of, new_axes
 
 _CELL = "padding: 2px 6px; font-weight: normal; text-align: center; color: inherit; border: none"
@@ -75,7 +75,7 @@ class PairExplanation(Explanation):
     def __repr__(self) -> str:
         return "\n".join([self._headline(), *(f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())])
 
-    @cached_property
+    @lazy
     def _sums(self) -> tuple[np.ndarray, list[str], list[str]]:
         """Contribution of each pair of different labels, and these labels of A and of B."""
         (words_a, rows), (words_b, columns) = map(_numbered, self.labels)

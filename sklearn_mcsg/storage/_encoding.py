@@ -28,7 +28,7 @@ from sklearn_mcsg.storage import _folder
 from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
-_VERSION = 4
+_VERSION = 5
 _LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
@@ -183,7 +183,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(f"{path} is not a saved index: it has no {_folder.INDEX}.") from error
     except OSError as error:
-        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {_folder.reason_of(error)}.") from error
+        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {_folder.described(error)}.") from error
     except MemoryError as error:
         raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_mcsg._disk import FileContent, checksum_of, content_of, open_regular
+from sklearn_mcsg._disk import FileContent, checksum_of, content_of, open_regular, reason_of
 
 
 class RefusedError(ValueError):
@@ -52,7 +52,7 @@ def _content_now(path: str) -> FileContent:
         return content_of(path)
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be read ({error.strerror}): an index needs the files that it was made from. "
+            f"{path} cannot be read ({reason_of(error)}): an index needs the files that it was made from. "
             f"Nothing was written."
         ) from error
 
@@ -79,7 +79,7 @@ def find(entry: dict[str, Any], folder: Path) -> File:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            trouble = f"cannot be read ({error.strerror})"
+            trouble = f"cannot be read ({reason_of(error)})"
             continue
         if content == noted:
             return File(os.path.normpath(place), content)

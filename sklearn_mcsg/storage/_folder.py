@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 
-from sklearn_mcsg._disk import open_regular
+from sklearn_mcsg._disk import open_regular, reason_of
 from sklearn_mcsg._memory import NUMBERS
 from sklearn_mcsg.storage._files import RefusedError
 from sklearn_mcsg.storage._lock import LOCK, locked
@@ -67,10 +67,10 @@ def read_content(folder: Path) -> dict[str, Any]:
     return content
 
 
-def reason_of(error: OSError) -> str:
-    """What the system says about an error, and the name of the file, if it is known."""
+def described(error: OSError) -> str:
+    """What an error of the system means, and the name of the file, if it is known."""
     name = "" if error.filename is None else f"{Path(os.fsdecode(error.filename)).name}: "
-    return f"{name}{error.strerror or error}"
+    return f"{name}{reason_of(error)}"
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -86,7 +86,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
     except (NotADirectoryError, ValueError):
         ours = False
     except OSError as error:
-        raise OSError(error.errno, f"{folder} could not be opened: {reason_of(error)}; nothing was written") from error
+        raise OSError(error.errno, f"{folder} could not be opened: {described(error)}; nothing was written") from error
     if not ours:
         raise ValueError(f"{folder} exists and is not a saved index: choose another path; nothing was written.")
 
@@ -106,7 +106,7 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
                 _sweep(folder, lambda name: is_locked or name in replaced or name.startswith(token))
     except OSError as error:
         state = "the index that it holds has not changed" if existed else "nothing was written"
-        reason = reason_of(error) if error.strerror else f"not everything could be written, as on a full disk ({error})"
+        reason = described(error) if error.strerror else f"not everything could be written, as on a full disk ({error})"
         raise OSError(error.errno or errno.EIO, f"{folder} could not be saved: {reason}; {state}") from error
 
 

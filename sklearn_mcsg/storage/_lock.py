@@ -16,32 +16,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from sklearn_mcsg._disk import open_regular
+from sklearn_mcsg._disk import open_regular, release_lock, take_lock
 
 LOCK = ".lock"
 _PATIENCE = 600.0  # seconds: several times what saving the largest index takes
 _PAUSE = 0.01  # seconds between two attempts
-_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)  # by another process; any other error means that there are no locks
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(stream: BinaryIO) -> None:
-        stream.seek(0)
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-
-    def _unlock(stream: BinaryIO) -> None:
-        stream.seek(0)
-        msvcrt.locking(stream.fileno(), msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(stream: BinaryIO) -> None:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(stream: BinaryIO) -> None:
-        fcntl.flock(stream, fcntl.LOCK_UN)
 
 
 @contextmanager
@@ -81,17 +60,14 @@ def _acquired(folder: Path) -> tuple[BinaryIO, bool]:
 
 def _try_to_lock(stream: BinaryIO, path: Path) -> bool | None:
     """Whether an open file was locked and is still the one at its path; None if the file system has no locks."""
-    try:
-        _lock(stream)
-    except OSError as error:
-        return False if error.errno in _HELD else None
-    return os.path.samestat(os.fstat(stream.fileno()), os.lstat(path))
+    taken = take_lock(stream.fileno())
+    return taken and os.path.samestat(os.fstat(stream.fileno()), os.lstat(path))
 
 
 def _release(stream: BinaryIO, is_locked: bool) -> None:
     with stream:
         if is_locked:
-            _unlock(stream)  # also for processes that were forked meanwhile, which have the file open too
+            release_lock(stream.fileno())
 
 
 def _remove_empty(folder: Path) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._sklearn import HasMethods, StrOptions
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
@@ -129,6 +129,8 @@ class TextSearch(BaseEstimator):
         distances of the pipeline count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
     n_neighbors : int, default=5
         Number of neighbours: texts to find for each query.
+    growth : float, default=2.0
+        Factor by which the index may grow before it learns again: see `GroupNeighbors`.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
     verbose : int, default=0
@@ -176,7 +178,7 @@ class TextSearch(BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "pipeline": [HasMethods(["fit", "transform"]), None],
         "words": [StrOptions({"z-score", "share"}), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "growth")},
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -187,12 +189,14 @@ class TextSearch(BaseEstimator):
         *,
         words: str | None = "z-score",
         n_neighbors: int = 5,
+        growth: float | None = 2.0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
         self.pipeline = pipeline
         self.words = words
         self.n_neighbors = n_neighbors
+        self.growth = growth
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -229,7 +233,7 @@ class TextSearch(BaseEstimator):
         if len(known) < 2:
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
-        index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
+        index = GroupNeighbors(last, algorithm=algorithm, **self._shared_params()).fit(groups[known])
         words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
         self.vectorizer_ = vectorizer
         self.index_ = index
@@ -241,7 +245,8 @@ class TextSearch(BaseEstimator):
     def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
         """Add texts.
 
-        An embedding stays as it was fitted; the frequencies of words that BM25 uses are those of all texts.
+        The frequencies of words that BM25 uses are those of all texts. An embedding stays as it is until the index has
+        grown by the factor `growth`, and then learns again from all texts; its vectorizer is not fitted again.
 
         Parameters
         ----------
@@ -264,7 +269,7 @@ class TextSearch(BaseEstimator):
         if words is not None:
             words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         if len(known):
-            self.index_.partial_fit(groups[known])
+            self.index_ = copy(self.index_).set_params(**self._shared_params()).partial_fit(groups[known])
         self.words_ = words
         self.known_ = np.concatenate([self.known_, self.n_texts_ + known])
         self.n_texts_ += len(texts)
@@ -296,7 +301,7 @@ class TextSearch(BaseEstimator):
         groups = None if queries is None else self.look_up(queries)
         if queries is not None and groups is not None and not groups.sizes.all():
             return self._search_some(queries, groups.sizes > 0, k)
-        index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+        index = copy(self.index_).set_params(**self._shared_params())
         if self.words is None:
             distances, found = index.kneighbors(groups, k)
             return TextHits(self.known_[found], -distances, distances, None)
@@ -402,6 +407,10 @@ class TextSearch(BaseEstimator):
                 scores = 1 - distances + _WORDS_COUNT * word_scores / np.where(bounds > 0, bounds, 1)
             values, places = smallest(np.where(others, -scores, np.inf), k)
             yield places, -values, *(np.take_along_axis(v, places, axis=1) for v in (distances, word_scores))
+
+    def _shared_params(self) -> dict[str, Any]:
+        """Parameters of the search that its index has, too."""
+        return {"growth": self.growth, "n_jobs": self.n_jobs, "verbose": self.verbose}
 
     def _check_n_neighbors(self, n_neighbors: int | None, available: int) -> int:
         k = self.n_neighbors if n_neighbors is None else n_neighbors
