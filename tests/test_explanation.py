@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from conftest import COMBINATIONS, Exponential
+from conftest import COMBINATIONS, Exponential, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import NotFittedError
@@ -455,6 +455,7 @@ def test_pairs_of_the_same_words_are_summed_in_order_of_appearance(n):
     assert explanation.weakest(n) == [part for part in ranked[::-1][:n] if part[2] < 0]
 
 
+@traces_memory
 def test_few_pairs_of_long_texts_take_little_memory():
     matrix = np.random.default_rng(0).normal(size=(800, 800))
     labels = [f"a{i}" for i in range(800)], [f"b{i}" for i in range(800)]

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, traces_memory
 from numpy.testing import assert_allclose
 
 from sklearn_mcsg import LIKELIHOODS, EmbeddingVectorizer, GroupEmbedding, Groups, ModelComparisonSimilarity
@@ -68,6 +68,7 @@ def test_embedding_of_a_large_group(likelihood):
         )
 
 
+@traces_memory
 @every_combination
 def test_memory_does_not_grow_with_the_group(likelihood, criterion):
     groups = one_large(100_000, n_features=10)
@@ -100,6 +101,7 @@ def test_tokens_of_pieces_are_those_of_the_text(size, monkeypatch):
     assert list(tokens.pieces("x" * 100)) == ["x" * 100]
 
 
+@traces_memory
 def test_a_long_text_takes_little_memory(monkeypatch):
     vectors = {
         word: np.random.default_rng(i).normal(size=8) for i, word in enumerate(["the", "cat", "sat", "on", "a", "mat"])
