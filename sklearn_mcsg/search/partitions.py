@@ -2,32 +2,60 @@
 
     part --load--> groups --statistics--> merged in a tree --> the embedding        (every part, twice)
     part --load--> groups --> an index, which stays on its worker                   (every part, once)
-    queries --> all indexes --> the nearest of each part --> merged in a tree --> the nearest
+    queries --prepared--> all indexes --> the nearest of each part --> merged in a tree --> the nearest
 
-Only what was learnt, queries and answers travel. Dask builds the index of a lost worker again from its part.
+Only what was learnt, prepared queries and answers travel. Dask builds the index of a lost worker again from its part.
+
+    path/corpus/            the similarity, the parameters, the sizes of the parts and the token of their save
+    path/parts-<token>/0    the first part, and so on: written by the workers that hold them
+    path/.lock              held while one process saves
+
+All of them are folders of `storage`. The one that names the token is replaced last, in one step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import pickle
+import re
+import secrets
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from filelock import FileLock
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg import storage
+from sklearn_mcsg._extras import has_extra, import_extra
+from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg._sklearn import HasMethods
-from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
-from sklearn_mcsg.engine.comparer import ComparesGroups
+from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points, fit_to_parts
+from sklearn_mcsg.engine.comparer import Comparer, ComparesGroups
+from sklearn_mcsg.engine.results import Target
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm, learn_candidates, nearest_of
+from sklearn_mcsg.search.candidates import CandidateIndex
+from sklearn_mcsg.search.nearest import Nearest, check_algorithm, learn_candidates, nearest_of, smallest
 from sklearn_mcsg.search.neighbors import GroupNeighbors, checked_n_neighbors
 
 _FAN_IN = 8  # results that are merged at a time
+_AHEAD = 4  # blocks of queries that are searched at a time
+_TRIES = 100  # to load a corpus that others replace at the same time
+_CORPUS, _LOCK = "corpus", ".lock"
+_TOKEN = re.compile("[0-9a-f]{16}")
+_PARTS = re.compile(f"parts-{_TOKEN.pattern}")
 
 
+@storage.register
 class PartitionedNeighbors(BaseEstimator):
     """Nearest groups of a corpus in many parts, which the workers of a Dask cluster load, index and search.
 
@@ -51,7 +79,7 @@ class PartitionedNeighbors(BaseEstimator):
     Attributes
     ----------
     similarity_ : estimator
-        The fitted embedding, or the given similarity.
+        The fitted embedding, or a copy of the given similarity.
     sizes_ : ndarray of shape (n_parts,)
         Number of groups in each part. Indices of neighbours count through the parts, in the given order.
 
@@ -73,6 +101,8 @@ class PartitionedNeighbors(BaseEstimator):
         client = Client(n_workers=4, threads_per_worker=1)
         index = PartitionedNeighbors(embedding, load=load).fit(sorted(Path("corpus").glob("*.txt")))
         distances, indices = index.kneighbors(vectorizer.transform(["my puppy is ill"]))
+        index.save("index")  # and in another session, without reading any text:
+        index = PartitionedNeighbors.load("index")
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -93,7 +123,7 @@ class PartitionedNeighbors(BaseEstimator):
         client: Any = None,
     ):
         self.similarity = similarity
-        self.load = load
+        self.load = load  # type: ignore[assignment,method-assign]  # `load` of the class opens a saved corpus
         self.n_neighbors = n_neighbors
         self.algorithm = algorithm
         self.n_candidates = n_candidates
@@ -125,21 +155,26 @@ class PartitionedNeighbors(BaseEstimator):
                 f"before it, such as a vectorizer, belong in load."
             )
         cluster = _Cluster(self.client)
-        load = cluster.send(_itself if self.load is None else self.load)
+        load: Any = self.load
+        names = [f"X[{i}]" if load is None else f"{part!r:.200}" for i, part in enumerate(parts)]
+        load = cluster.send(_itself if load is None else load)
+
+        def over_parts(function: Callable, *args: Any) -> list[Any]:
+            named = zip(parts, names, strict=True)
+            return [cluster.submit(_apply, function, load, part, name, *args) for part, name in named]
+
+        def reduce_parts(function: Callable, merge: Callable) -> Any:
+            results = over_parts(function)
+            _check_widths(names, cluster.gather([cluster.submit(_width, result) for result in results]))
+            return cluster.merged(results, merge).result()
+
         if isinstance(similarity, GroupEmbedding) and not hasattr(similarity, "components_"):
-
-            def reduce_parts(function: Callable, merge: Callable) -> Any:
-                return cluster.merged([cluster.submit(_apply, function, load, part) for part in parts], merge)
-
             similarity = fit_to_parts(clone(similarity), reduce_parts)
         check_is_fitted(
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
-        how = cluster.send(similarity), self.algorithm, self.n_candidates
-        indexes = [cluster.submit(_apply, _index, load, part, *how) for part in parts]
-        sizes = cluster.client.gather([cluster.submit(len, index) for index in indexes])
-        self.similarity_, self.sizes_ = similarity, np.array(sizes)
-        self._cluster, self._indexes = cluster, indexes
+        similarity = copy(similarity)  # so that the given one may be fitted again
+        self._keep(similarity, cluster, over_parts(_index, cluster.send(similarity), self.algorithm))
         return self
 
     @property
@@ -148,14 +183,15 @@ class PartitionedNeighbors(BaseEstimator):
         return int(self.sizes_.sum())
 
     def kneighbors(
-        self, X: GroupsLike, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: GroupsLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find the nearest groups in all parts, sorted by distance and then by index.
 
         Parameters
         ----------
-        X : groups
-            Queries.
+        X : groups, default=None
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour. Every part is then compared
+            with every other, and the points or statistics of each are sent to all workers, a block at a time.
         n_neighbors : int, default=None
             Overrides the parameter `n_neighbors`.
         return_distance : bool, default=True
@@ -168,24 +204,165 @@ class PartitionedNeighbors(BaseEstimator):
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         check_is_fitted(self, "sizes_")
-        k = checked_n_neighbors(self, n_neighbors)
-        queries = self._cluster.send(self.similarity_.__mcsg_groups__(X))
-        starts = np.cumsum(self.sizes_) - self.sizes_
+        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
+        waiting: deque[Any] = deque()
+        found = []
+        for queries in self._indexed_queries(k) if X is None else self._new_queries(X, k):
+            waiting.append(self._nearest(queries, k))
+            if len(waiting) == _AHEAD:
+                found.append(waiting.popleft().result())
+        found.extend(future.result() for future in waiting)
+        distances, indices = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return (distances, indices) if return_distance else indices
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index into a folder, as plain arrays and JSON; every worker writes the parts that it holds.
+
+        The client and all workers must see the folder under the same path, as on a shared file system. An index that is
+        there stays as it is until the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder of the index; an index that is there is replaced.
+        """
+        check_is_fitted(self, "sizes_")
+        folder, token = _absolute(path), secrets.token_hex(8)
+        _check_place(folder)
+        names = ("n_neighbors", "algorithm", "n_candidates")
+        corpus = type(self)(self.similarity_, **{name: getattr(self, name) for name in names})
+        corpus.sizes_, corpus._token = self.sizes_, token
+        storage.encode(corpus, [])  # raises before anything is written
+        created = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(folder / _LOCK):
+                self._write(folder, corpus)
+        finally:
+            if created and not (folder / _CORPUS).exists():
+                with suppress(OSError):
+                    (folder / _LOCK).unlink(missing_ok=True)
+                    folder.rmdir()
+
+    def _write(self, folder: Path, corpus: Self) -> None:
+        """Write all parts, and then what names them; whatever is not named is removed."""
+        _sweep(folder)
+        parts = folder / f"parts-{corpus._token}"
+        parts.mkdir()
+        try:
+            self._cluster.gather(
+                [
+                    self._cluster.submit(_write_part, index, str(parts / str(place)), corpus._token, place)
+                    for place, index in enumerate(self._indexes)
+                ]
+            )
+            storage.save(folder / _CORPUS, corpus, note=corpus._token)
+        finally:
+            _sweep(folder)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: storage.MmapMode = None, client: Any = None) -> Self:
+        """Open a saved index: every worker opens some of the parts, and opens those of a lost worker again.
+
+        The parts that were indexed are not read, and the parameter `load` is None.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder of the index.
+        mmap_mode : {"r", "c"}, default=None
+            Leave the arrays on disk and read them as needed, as in `numpy.load`. Checksums are then not verified.
+        client : distributed.Client, default=None
+            The cluster; ``None`` means the client created last.
+
+        Returns
+        -------
+        index : PartitionedNeighbors
+        """
+        folder, cluster = _absolute(path), _Cluster(client)
+        if not (folder / _CORPUS).is_dir():
+            raise FileNotFoundError(f"{folder} is not a saved PartitionedNeighbors: it has no folder {_CORPUS}.")
+        for _ in range(_TRIES):
+            index: Self = storage.load(folder / _CORPUS, cls, mmap_mode)
+            try:
+                return index._opened(folder, mmap_mode, cluster, client)
+            except (OSError, ValueError):
+                if storage.read_note(folder / _CORPUS) == index._token:  # otherwise it was replaced while it was read
+                    raise
+        raise OSError(f"{folder} was replaced {_TRIES} times while it was read.")
+
+    def _opened(self, folder: Path, mmap_mode: storage.MmapMode, cluster: _Cluster, client: Any) -> Self:
+        """The index with its parts, which workers open."""
+        check_algorithm(self.algorithm)
+        self.client, sizes = client, self.sizes_
+        how = cluster.send(self.similarity), self.algorithm, mmap_mode
+        places = [str(folder / f"parts-{self._token}" / str(place)) for place in range(len(sizes))]
+        missing = [place for place, part in enumerate(places) if not Path(part).is_dir()]
+        if missing:
+            raise FileNotFoundError(f"{folder} is damaged and was not opened: part {missing[0]} is missing.")
+        indexes = [
+            cluster.submit(_open_part, part, self._token, place, int(size), *how)
+            for place, (part, size) in enumerate(zip(places, sizes, strict=True))
+        ]
+        self._keep(self.similarity, cluster, indexes)
+        return self
+
+    def __mcsg_state__(self) -> dict[str, Any]:
+        """What `save` has to know about the parts."""
+        return {"sizes": self.sizes_, "token": self._token} if hasattr(self, "_token") else {}
+
+    def __mcsg_restore__(self, state: dict[str, Any]) -> None:
+        """Check what was stored, and keep it."""
+        self._validate_params()
+        sizes, token = state["sizes"], state["token"]
+        if not isinstance(self.similarity, ComparesGroups):
+            raise TypeError(f"a {type(self.similarity).__name__} does not compare groups")
+        check_is_fitted(self.similarity)
+        if sizes.ndim != 1 or sizes.dtype.kind != "i" or not len(sizes) or sizes.min() < 1:
+            raise ValueError(f"sizes of the parts are {sizes.dtype} of shape {sizes.shape}")
+        if not _TOKEN.fullmatch(token):
+            raise ValueError(f"{token!r:.60} is not the token of a save")
+        self.sizes_, self._token = sizes, token
+
+    def _keep(self, similarity: Any, cluster: _Cluster, indexes: list[Any]) -> None:
+        """Set fitted attributes once all parts are indexed."""
+        facts = cluster.gather([cluster.submit(_facts, index) for index in indexes])
+        sizes, self._block_sizes = zip(*facts, strict=True)
+        self.similarity_, self.sizes_ = similarity, np.array(sizes)
+        self._cluster, self._indexes = cluster, indexes
+
+    def _indexed_queries(self, k: int) -> Iterator[Any]:
+        """Blocks of all indexed groups, on the workers that hold them."""
+        start = 0
+        for index, size, at_a_time in zip(self._indexes, self.sizes_.tolist(), self._block_sizes, strict=True):
+            for rows in gen_batches(size, min(at_a_time, _answers_at_a_time(k))):
+                yield self._cluster.submit(_queries_of, index, rows, start + rows.start)
+            start += size
+
+    def _new_queries(self, X: GroupsLike, k: int) -> Iterator[Any]:
+        """Blocks of groups that are not indexed, prepared here and sent to all workers."""
+        comparer = self.similarity_.__mcsg_comparer__(self.similarity_.__mcsg_groups__(X))
+        for rows in gen_batches(len(comparer), min(_block_size(comparer), _answers_at_a_time(k))):
+            yield self._cluster.send(_Queries.of(comparer, rows, with_summaries=True))
+
+    def _nearest(self, queries: Any, k: int) -> Any:
+        """The nearest groups of a block of queries, in the future."""
+        n_candidates = max(k, self.n_candidates or max(100, 10 * k))
+        starts = (np.cumsum(self.sizes_) - self.sizes_).tolist()
         found = [
-            self._cluster.submit(_nearest, index, queries, int(start), k)
+            self._cluster.submit(_nearest, index, queries, start, k, n_candidates)
             for index, start in zip(self._indexes, starts, strict=True)
         ]
-        distances, indices = self._cluster.merged(found, partial(nearest_of, k))
-        return (distances, indices) if return_distance else indices
+        return self._cluster.merged(found, partial(nearest_of, k))
 
 
 class _Cluster:
     """What is asked of Dask: to send an object to every worker, to run tasks, and to merge their results in a tree."""
 
     def __init__(self, client: Any):
-        distributed = import_extra("distributed", "PartitionedNeighbors")
+        self._distributed = import_extra("distributed", "PartitionedNeighbors")
         try:
-            self.client = distributed.get_client() if client is None else client
+            self.client = self._distributed.get_client() if client is None else client
         except ValueError as error:
             raise ValueError("There is no Dask client: create a distributed.Client, or pass one as client.") from error
 
@@ -202,31 +379,315 @@ class _Cluster:
     def submit(self, function: Callable, *args: Any) -> Any:
         return self.client.submit(function, *args, pure=False)
 
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """The results of tasks. If one has failed, the others have ended too when its error is raised."""
+        self._distributed.wait(futures)
+        return self.client.gather(futures)
+
     def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
         """The merged results of tasks; those that are ready together are merged where most of them lie."""
         while len(futures) > 1:
             batches = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
             futures = [self.submit(merge, *batch) if len(batch) > 1 else batch[0] for batch in batches]
-        return futures[0].result()
+        return futures[0]
+
+
+# What workers hold ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Index:
+    """The groups of one part, ready to be searched.
+
+    Attributes
+    ----------
+    comparer : Comparer
+        The groups, and how they are compared; without what only learning needs.
+    candidates : CandidateIndex or None
+        The points to find candidates among; None for an exact search.
+    on_disk : tuple or None
+        The arguments of `_open_part`, if the arrays were left on disk.
+    """
+
+    comparer: Comparer
+    candidates: CandidateIndex | None
+    on_disk: tuple | None = None
+
+    def __len__(self) -> int:
+        return len(self.comparer)
+
+    def __sizeof__(self) -> int:
+        """Bytes that Dask would have to move, which it asks for: it then moves the queries."""
+        return _nbytes(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Arrays that are on disk are opened from there again, also on another worker."""
+        return super().__reduce_ex__(protocol) if self.on_disk is None else (_open_part, self.on_disk)
+
+
+@dataclass(frozen=True, eq=False)
+class _Queries:
+    """Groups that are compared with those of all parts.
+
+    Attributes
+    ----------
+    prepared : object
+        The groups, prepared for the output.
+    summaries : object or None
+        What is kept of them, to find candidates; without it, a search is exact.
+    output : str
+        Name of the output.
+    dtype : dtype
+        Precision of results.
+    first : int or None
+        Index of the first group in the corpus, if they are indexed: then they are not their own neighbours.
+    """
+
+    prepared: Any
+    summaries: Any
+    output: str
+    dtype: np.dtype
+    first: int | None
+
+    @classmethod
+    def of(cls, comparer: Comparer, some: slice, first: int | None = None, *, with_summaries: bool) -> Self:
+        """Some groups of a comparer, copied: a product of two views of one array is rounded in another way."""
+        rows = np.arange(some.start, some.stop)
+        prepared = comparer.prepared[rows]
+        is_same = comparer.prepared is comparer.summaries
+        summaries = (prepared if is_same else comparer.summaries[rows]) if with_summaries else None
+        return cls(prepared, summaries, comparer.name, comparer.dtype, first)
+
+    def __len__(self) -> int:
+        return len(self.prepared)
+
+    def __sizeof__(self) -> int:
+        return _nbytes(self)
+
+
+@storage.register
+@dataclass(frozen=True, eq=False)
+class CorpusPart:
+    """One part of a corpus, as it is stored.
+
+    Attributes
+    ----------
+    token : str
+        The same for all parts of one save.
+    place : int
+        Its place among the parts.
+    summaries : object
+        What is kept of its groups, as `Comparison.summarize` returns it.
+    dtype : dtype
+        Precision of results among the groups.
+    candidates : CandidateIndex or None
+        The points to find candidates among.
+    """
+
+    token: str
+    place: int
+    summaries: Any
+    dtype: np.dtype
+    candidates: CandidateIndex | None
+
+    def __mcsg_check__(self) -> None:
+        """Raise unless the candidates belong to the groups."""
+        if self.candidates is not None:
+            self.candidates.check(len(self.summaries))
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"results cannot be in {self.dtype}")
+
+
+# What workers do -----------------------------------------------------------------------------------------------------
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _apply(function: Callable[..., Any], load: Callable[[Any], GroupsLike], part: Any, *args: Any) -> Any:
+def _apply(function: Callable[..., Any], load: Callable[[Any], GroupsLike], part: Any, name: str, *args: Any) -> Any:
+    """A function of the groups of a part; errors name the part."""
     try:
-        return function(load(part), *args)
+        groups = load(part)
     except Exception as error:
-        error.add_note(f"This happened in the part {part!r:.200}.")
+        error.add_note(f"This happened in the part {name}.")
+        raise
+    try:
+        return function(groups, *args)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"The part {name} cannot be used: {error}") from error
+
+
+def _width(learnt: Any) -> int:
+    """Number of features of the corpus that a part makes up, or of coordinates in its moments."""
+    return learnt.mean.shape[-1]
+
+
+def _check_widths(names: list[str], widths: list[int]) -> None:
+    """Raise unless all parts have vectors of the same width."""
+    for name, width in zip(names, widths, strict=True):
+        if width != widths[0]:
+            raise ValueError(
+                f"The part {name} has vectors of {width} features, but the part {names[0]} has {widths[0]}: take the "
+                f"vectors of all parts from one space."
+            )
+
+
+def _index(groups: GroupsLike, similarity: Any, algorithm: str) -> _Index:
+    comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
+    return _Index(_light(comparer), learn_candidates(comparer, algorithm, 0))
+
+
+def _light(comparer: Comparer) -> Comparer:
+    return replace(comparer, comparison=comparer.comparison.without_corpus())
+
+
+def _facts(index: _Index) -> tuple[int, int]:
+    """Number of groups, and how many of them are sent at a time."""
+    return len(index), _block_size(index.comparer)
+
+
+def _block_size(comparer: Comparer) -> int:
+    """Number of groups that are sent at a time, judged by the size of the first ones."""
+    first = slice(0, QUERIES)
+    prepared = comparer.prepared[first]
+    return count_within(_nbytes((prepared, comparer.summaries[first])) // len(prepared), ROWS)
+
+
+def _answers_at_a_time(k: int) -> int:
+    """Number of queries whose answers from one part are sent at a time."""
+    return count_within(16 * k, ROWS)
+
+
+def _nbytes(value: Any) -> int:
+    """Size of an object that is sent. Arrays are not copied to find it."""
+    from distributed.protocol.pickle import dumps
+
+    buffers: list[pickle.PickleBuffer] = []
+    return len(dumps(value, buffer_callback=buffers.append)) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def _queries_of(index: _Index, rows: slice, first: int) -> _Queries:
+    return _Queries.of(index.comparer, rows, first, with_summaries=index.candidates is not None)
+
+
+def _nearest(index: _Index, queries: _Queries, start: int, k: int, n_candidates: int) -> Nearest:
+    """The groups of a part that are nearest to each query; its first group has the index `start` in the corpus."""
+    if queries.output != index.comparer.name:
+        raise ValueError(
+            f"The output of similarity_ has changed from {index.comparer.name!r} to {queries.output!r} since the parts "
+            f"were indexed: call fit again."
+        )
+    first, found = queries.first, []
+    for rows, distances, groups in _compared(index, queries, n_candidates):
+        if first is not None and start <= first < start + len(index):
+            own = first - start + np.arange(rows.start, rows.stop)
+            distances[groups == own[:, None]] = np.inf
+        values, columns = smallest(distances, min(k, distances.shape[1]))
+        found.append((values, start + np.take_along_axis(groups, columns, axis=1)))
+    values, indices = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return values, indices
+
+
+def _compared(index: _Index, queries: _Queries, n_candidates: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Batches of queries, their distances to groups of a part, and these groups: all of them, or candidates."""
+    comparer, candidates = index.comparer, index.candidates
+    comparison, name, as_distance = comparer.comparison, comparer.name, comparer.output.as_distance
+    target = Target(np.result_type(queries.dtype, comparer.dtype))
+    if candidates is None or queries.summaries is None or n_candidates >= len(index) - 1:
+        every = np.arange(len(index))
+        for rows in gen_batches(len(queries), count_within(8 * len(index), ROWS)):
+            values = comparison.matrix(queries.prepared[rows], comparer.prepared, name, target)
+            yield rows, as_distance(values), np.broadcast_to(every, values.shape)
+        return
+    step = min(QUERIES, count_within(16 * n_candidates * len(candidates.axes.mean), CANDIDATES))
+    for rows in gen_batches(len(queries), step):
+        points = candidates.points(queries.summaries[rows])
+        found = np.sort(candidates.search(points, n_candidates + 1), axis=1)  # a query may be among them
+        left = queries.prepared[np.repeat(np.arange(rows.start, rows.stop), found.shape[1])]
+        values = comparison.row(left, comparer.prepared[found.ravel()], name, target)
+        yield rows, as_distance(values.reshape(found.shape)), found
+
+
+# Saved parts ---------------------------------------------------------------------------------------------------------
+
+
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    """A path that means the same to workers, whose working directory may be another."""
+    return Path(os.path.abspath(path))
+
+
+def _check_place(folder: Path) -> None:
+    """Raise if a path holds anything other than a saved corpus, an empty folder or the rest of a killed save."""
+    if not folder.exists():
+        return
+    names = {file.name for file in folder.iterdir()} if folder.is_dir() else {folder.name}
+    if not all(name in (_CORPUS, _LOCK) or _PARTS.fullmatch(name) for name in names):
+        raise ValueError(
+            f"{folder} exists and is not a saved PartitionedNeighbors: choose another path; nothing was written."
+        )
+    storage.check_place(folder / _CORPUS)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove parts that the corpus does not name: those of an earlier save, or of one that was killed."""
+    named = f"parts-{storage.read_note(folder / _CORPUS)}"
+    for parts in folder.iterdir():
+        if _PARTS.fullmatch(parts.name) and parts.name != named:
+            shutil.rmtree(parts, ignore_errors=True)  # Windows keeps files that a reader has open
+
+
+def _write_part(index: _Index, folder: str, token: str, place: int) -> None:
+    if not Path(folder).parent.is_dir():
+        raise FileNotFoundError(
+            f"Part {place} was not saved: a worker does not see the folder {Path(folder).parent.parent}. Choose one on a "
+            f"file system that the client and all workers share."
+        )
+    part: Any = CorpusPart(token, place, index.comparer.summaries, index.comparer.dtype, index.candidates)
+    try:
+        storage.save(folder, part)
+    except Exception as error:
+        error.add_note(f"This happened in part {place}; the corpus that was saved before has not changed.")
         raise
 
 
-def _index(groups: GroupsLike, similarity: Any, algorithm: str, n_candidates: int | None) -> Search:
-    comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
-    return Search(comparer, learn_candidates(comparer, algorithm, 0), n_candidates)
+def _open_part(
+    folder: str, token: str, place: int, size: int, similarity: Any, algorithm: str, mmap_mode: storage.MmapMode
+) -> _Index:
+    """A saved part as an index, checked."""
+    try:
+        part = storage.load(folder, CorpusPart, mmap_mode)
+        if (part.token, part.place) != (token, place):
+            raise ValueError(f"{folder} holds part {part.place} of the save {part.token:.16}, not of {token}.")
+        comparer = _comparer_of(similarity, part)
+        if len(comparer) != size:
+            raise ValueError(f"{folder} holds {len(comparer)} groups instead of {size}.")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"Part {place} is not at {folder}. All workers must see this folder; if the corpus was saved again since "
+            f"it was loaded, load it again."
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"Part {place} cannot be opened: {error}") from error
+    is_exact = algorithm == "exact" or (algorithm == "auto" and not has_extra("faiss"))
+    on_disk = None if mmap_mode is None else (folder, token, place, size, similarity, algorithm, mmap_mode)
+    return _Index(_light(comparer), None if is_exact else part.candidates, on_disk)
 
 
-def _nearest(index: Search, queries: Any, start: int, k: int) -> Nearest:
-    distances, indices = index.nearest(queries, min(k, len(index)))
-    return distances, start + indices
+def _comparer_of(similarity: Any, part: CorpusPart) -> Comparer:
+    """The comparer of the groups of a saved part."""
+    if isinstance(similarity, GroupEmbedding):
+        return comparer_of_points(similarity, np.asanyarray(part.summaries))
+    fitted = similarity.__mcsg_comparer__()
+    kinds = [_kind_of(summaries) for summaries in (part.summaries, fitted.summaries)]
+    if kinds[0] != kinds[1]:
+        raise ValueError("its groups are kept as {} of width {}, not as {} of width {}.".format(*kinds[0], *kinds[1]))
+    return Comparer.of(fitted.comparison, part.summaries, fitted.name, part.dtype)
+
+
+def _kind_of(summaries: Any) -> tuple[str, int]:
+    """What groups are kept as, and its width."""
+    if isinstance(summaries, np.ndarray):
+        return "an array", summaries.shape[-1]
+    return type(summaries).__name__, summaries.n_features
