@@ -16,7 +16,6 @@ All of them are folders of `storage`. The one that names the token is replaced l
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import secrets
 import shutil
@@ -24,7 +23,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -36,16 +34,24 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
-from sklearn_mcsg._extras import has_extra, import_extra
-from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
+from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg._memory import ROWS, count_within
 from sklearn_mcsg._sklearn import HasMethods
-from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points, fit_to_parts
-from sklearn_mcsg.engine.comparer import Comparer, ComparesGroups
-from sklearn_mcsg.engine.results import Target
+from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
+from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.search.candidates import CandidateIndex
-from sklearn_mcsg.search.nearest import Nearest, check_algorithm, learn_candidates, nearest_of, smallest
+from sklearn_mcsg.search.nearest import check_algorithm, nearest_of
 from sklearn_mcsg.search.neighbors import GroupNeighbors, checked_n_neighbors
+from sklearn_mcsg.search.parts import (
+    Queries,
+    block_size,
+    facts_of,
+    index_part,
+    nearest_in_part,
+    open_part,
+    queries_of,
+    write_part,
+)
 
 _FAN_IN = 8  # results that are merged at a time
 _AHEAD = 4  # blocks of queries that are searched at a time
@@ -174,7 +180,7 @@ class PartitionedNeighbors(BaseEstimator):
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
         similarity = copy(similarity)  # so that the given one may be fitted again
-        self._keep(similarity, cluster, over_parts(_index, cluster.send(similarity), self.algorithm))
+        self._keep(similarity, cluster, over_parts(index_part, cluster.send(similarity), self.algorithm))
         return self
 
     @property
@@ -234,8 +240,8 @@ class PartitionedNeighbors(BaseEstimator):
         corpus.sizes_, corpus._token = self.sizes_, token
         storage.encode(corpus, [])  # raises before anything is written
         created = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             with FileLock(folder / _LOCK):
                 self._write(folder, corpus)
         finally:
@@ -252,7 +258,7 @@ class PartitionedNeighbors(BaseEstimator):
         try:
             self._cluster.gather(
                 [
-                    self._cluster.submit(_write_part, index, str(parts / str(place)), corpus._token, place)
+                    self._cluster.submit(write_part, index, str(parts / str(place)), corpus._token, place)
                     for place, index in enumerate(self._indexes)
                 ]
             )
@@ -295,13 +301,13 @@ class PartitionedNeighbors(BaseEstimator):
         """The index with its parts, which workers open."""
         check_algorithm(self.algorithm)
         self.client, sizes = client, self.sizes_
-        how = cluster.send(self.similarity), self.algorithm, mmap_mode
+        how = cluster.send(self.similarity), mmap_mode
         places = [str(folder / f"parts-{self._token}" / str(place)) for place in range(len(sizes))]
         missing = [place for place, part in enumerate(places) if not Path(part).is_dir()]
         if missing:
             raise FileNotFoundError(f"{folder} is damaged and was not opened: part {missing[0]} is missing.")
         indexes = [
-            cluster.submit(_open_part, part, self._token, place, int(size), *how)
+            cluster.submit(open_part, part, self._token, place, int(size), *how)
             for place, (part, size) in enumerate(zip(places, sizes, strict=True))
         ]
         self._keep(self.similarity, cluster, indexes)
@@ -326,7 +332,7 @@ class PartitionedNeighbors(BaseEstimator):
 
     def _keep(self, similarity: Any, cluster: _Cluster, indexes: list[Any]) -> None:
         """Set fitted attributes once all parts are indexed."""
-        facts = cluster.gather([cluster.submit(_facts, index) for index in indexes])
+        facts = cluster.gather([cluster.submit(facts_of, index) for index in indexes])
         sizes, self._block_sizes = zip(*facts, strict=True)
         self.similarity_, self.sizes_ = similarity, np.array(sizes)
         self._cluster, self._indexes = cluster, indexes
@@ -336,21 +342,21 @@ class PartitionedNeighbors(BaseEstimator):
         start = 0
         for index, size, at_a_time in zip(self._indexes, self.sizes_.tolist(), self._block_sizes, strict=True):
             for rows in gen_batches(size, min(at_a_time, _answers_at_a_time(k))):
-                yield self._cluster.submit(_queries_of, index, rows, start + rows.start)
+                yield self._cluster.submit(queries_of, index, rows, start + rows.start)
             start += size
 
     def _new_queries(self, X: GroupsLike, k: int) -> Iterator[Any]:
         """Blocks of groups that are not indexed, prepared here and sent to all workers."""
         comparer = self.similarity_.__mcsg_comparer__(self.similarity_.__mcsg_groups__(X))
-        for rows in gen_batches(len(comparer), min(_block_size(comparer), _answers_at_a_time(k))):
-            yield self._cluster.send(_Queries.of(comparer, rows, with_summaries=True))
+        for rows in gen_batches(len(comparer), min(block_size(comparer), _answers_at_a_time(k))):
+            yield self._cluster.send(Queries.of(comparer, rows, with_summaries=True))
 
     def _nearest(self, queries: Any, k: int) -> Any:
         """The nearest groups of a block of queries, in the future."""
-        n_candidates = max(k, self.n_candidates or max(100, 10 * k))
+        n_candidates = None if self.algorithm == "exact" else max(k, self.n_candidates or max(100, 10 * k))
         starts = (np.cumsum(self.sizes_) - self.sizes_).tolist()
         found = [
-            self._cluster.submit(_nearest, index, queries, start, k, n_candidates)
+            self._cluster.submit(nearest_in_part, index, queries, start, k, n_candidates)
             for index, start in zip(self._indexes, starts, strict=True)
         ]
         return self._cluster.merged(found, partial(nearest_of, k))
@@ -371,18 +377,20 @@ class _Cluster:
 
         It is made again if a worker is lost.
         """
+        return self.submit(partial(_itself, value))
+
+    def submit(self, function: Callable, *args: Any) -> Any:
+        """The result of a task, in the future. Its arguments may be large: parts that are groups, or word vectors."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2**50}):
-            return self.submit(partial(_itself, value))
-
-    def submit(self, function: Callable, *args: Any) -> Any:
-        return self.client.submit(function, *args, pure=False)
+            return self.client.submit(function, *args, pure=False)
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """The results of tasks. If one has failed, the others have ended too when its error is raised."""
+        """The results of tasks. If some have failed, the error of the first is raised when all have ended."""
         self._distributed.wait(futures)
-        return self.client.gather(futures)
+        failed = [future for future in futures if future.status == "error"]
+        return self.client.gather(failed[:1] or futures)
 
     def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
         """The merged results of tasks; those that are ready together are merged where most of them lie."""
@@ -392,113 +400,9 @@ class _Cluster:
         return futures[0]
 
 
-# What workers hold ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Index:
-    """The groups of one part, ready to be searched.
-
-    Attributes
-    ----------
-    comparer : Comparer
-        The groups, and how they are compared; without what only learning needs.
-    candidates : CandidateIndex or None
-        The points to find candidates among; None for an exact search.
-    on_disk : tuple or None
-        The arguments of `_open_part`, if the arrays were left on disk.
-    """
-
-    comparer: Comparer
-    candidates: CandidateIndex | None
-    on_disk: tuple | None = None
-
-    def __len__(self) -> int:
-        return len(self.comparer)
-
-    def __sizeof__(self) -> int:
-        """Bytes that Dask would have to move, which it asks for: it then moves the queries."""
-        return _nbytes(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Arrays that are on disk are opened from there again, also on another worker."""
-        return super().__reduce_ex__(protocol) if self.on_disk is None else (_open_part, self.on_disk)
-
-
-@dataclass(frozen=True, eq=False)
-class _Queries:
-    """Groups that are compared with those of all parts.
-
-    Attributes
-    ----------
-    prepared : object
-        The groups, prepared for the output.
-    summaries : object or None
-        What is kept of them, to find candidates; without it, a search is exact.
-    output : str
-        Name of the output.
-    dtype : dtype
-        Precision of results.
-    first : int or None
-        Index of the first group in the corpus, if they are indexed: then they are not their own neighbours.
-    """
-
-    prepared: Any
-    summaries: Any
-    output: str
-    dtype: np.dtype
-    first: int | None
-
-    @classmethod
-    def of(cls, comparer: Comparer, some: slice, first: int | None = None, *, with_summaries: bool) -> Self:
-        """Some groups of a comparer, copied: a product of two views of one array is rounded in another way."""
-        rows = np.arange(some.start, some.stop)
-        prepared = comparer.prepared[rows]
-        is_same = comparer.prepared is comparer.summaries
-        summaries = (prepared if is_same else comparer.summaries[rows]) if with_summaries else None
-        return cls(prepared, summaries, comparer.name, comparer.dtype, first)
-
-    def __len__(self) -> int:
-        return len(self.prepared)
-
-    def __sizeof__(self) -> int:
-        return _nbytes(self)
-
-
-@storage.register
-@dataclass(frozen=True, eq=False)
-class CorpusPart:
-    """One part of a corpus, as it is stored.
-
-    Attributes
-    ----------
-    token : str
-        The same for all parts of one save.
-    place : int
-        Its place among the parts.
-    summaries : object
-        What is kept of its groups, as `Comparison.summarize` returns it.
-    dtype : dtype
-        Precision of results among the groups.
-    candidates : CandidateIndex or None
-        The points to find candidates among.
-    """
-
-    token: str
-    place: int
-    summaries: Any
-    dtype: np.dtype
-    candidates: CandidateIndex | None
-
-    def __mcsg_check__(self) -> None:
-        """Raise unless the candidates belong to the groups."""
-        if self.candidates is not None:
-            self.candidates.check(len(self.summaries))
-        if self.dtype not in (np.float32, np.float64):
-            raise ValueError(f"results cannot be in {self.dtype}")
-
-
-# What workers do -----------------------------------------------------------------------------------------------------
+def _answers_at_a_time(k: int) -> int:
+    """Number of queries whose answers from one part are sent at a time."""
+    return count_within(16 * k, ROWS)
 
 
 def _itself(value: Any) -> Any:
@@ -534,85 +438,6 @@ def _check_widths(names: list[str], widths: list[int]) -> None:
             )
 
 
-def _index(groups: GroupsLike, similarity: Any, algorithm: str) -> _Index:
-    comparer = similarity.__mcsg_comparer__(similarity.__mcsg_groups__(groups))
-    return _Index(_light(comparer), learn_candidates(comparer, algorithm, 0))
-
-
-def _light(comparer: Comparer) -> Comparer:
-    return replace(comparer, comparison=comparer.comparison.without_corpus())
-
-
-def _facts(index: _Index) -> tuple[int, int]:
-    """Number of groups, and how many of them are sent at a time."""
-    return len(index), _block_size(index.comparer)
-
-
-def _block_size(comparer: Comparer) -> int:
-    """Number of groups that are sent at a time, judged by the size of the first ones."""
-    first = slice(0, QUERIES)
-    prepared = comparer.prepared[first]
-    return count_within(_nbytes((prepared, comparer.summaries[first])) // len(prepared), ROWS)
-
-
-def _answers_at_a_time(k: int) -> int:
-    """Number of queries whose answers from one part are sent at a time."""
-    return count_within(16 * k, ROWS)
-
-
-def _nbytes(value: Any) -> int:
-    """Size of an object that is sent. Arrays are not copied to find it."""
-    from distributed.protocol.pickle import dumps
-
-    buffers: list[pickle.PickleBuffer] = []
-    return len(dumps(value, buffer_callback=buffers.append)) + sum(buffer.raw().nbytes for buffer in buffers)
-
-
-def _queries_of(index: _Index, rows: slice, first: int) -> _Queries:
-    return _Queries.of(index.comparer, rows, first, with_summaries=index.candidates is not None)
-
-
-def _nearest(index: _Index, queries: _Queries, start: int, k: int, n_candidates: int) -> Nearest:
-    """The groups of a part that are nearest to each query; its first group has the index `start` in the corpus."""
-    if queries.output != index.comparer.name:
-        raise ValueError(
-            f"The output of similarity_ has changed from {index.comparer.name!r} to {queries.output!r} since the parts "
-            f"were indexed: call fit again."
-        )
-    first, found = queries.first, []
-    for rows, distances, groups in _compared(index, queries, n_candidates):
-        if first is not None and start <= first < start + len(index):
-            own = first - start + np.arange(rows.start, rows.stop)
-            distances[groups == own[:, None]] = np.inf
-        values, columns = smallest(distances, min(k, distances.shape[1]))
-        found.append((values, start + np.take_along_axis(groups, columns, axis=1)))
-    values, indices = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return values, indices
-
-
-def _compared(index: _Index, queries: _Queries, n_candidates: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Batches of queries, their distances to groups of a part, and these groups: all of them, or candidates."""
-    comparer, candidates = index.comparer, index.candidates
-    comparison, name, as_distance = comparer.comparison, comparer.name, comparer.output.as_distance
-    target = Target(np.result_type(queries.dtype, comparer.dtype))
-    if candidates is None or queries.summaries is None or n_candidates >= len(index) - 1:
-        every = np.arange(len(index))
-        for rows in gen_batches(len(queries), count_within(8 * len(index), ROWS)):
-            values = comparison.matrix(queries.prepared[rows], comparer.prepared, name, target)
-            yield rows, as_distance(values), np.broadcast_to(every, values.shape)
-        return
-    step = min(QUERIES, count_within(16 * n_candidates * len(candidates.axes.mean), CANDIDATES))
-    for rows in gen_batches(len(queries), step):
-        points = candidates.points(queries.summaries[rows])
-        found = np.sort(candidates.search(points, n_candidates + 1), axis=1)  # a query may be among them
-        left = queries.prepared[np.repeat(np.arange(rows.start, rows.stop), found.shape[1])]
-        values = comparison.row(left, comparer.prepared[found.ravel()], name, target)
-        yield rows, as_distance(values.reshape(found.shape)), found
-
-
-# Saved parts ---------------------------------------------------------------------------------------------------------
-
-
 def _absolute(path: str | os.PathLike[str]) -> Path:
     """A path that means the same to workers, whose working directory may be another."""
     return Path(os.path.abspath(path))
@@ -636,58 +461,3 @@ def _sweep(folder: Path) -> None:
     for parts in folder.iterdir():
         if _PARTS.fullmatch(parts.name) and parts.name != named:
             shutil.rmtree(parts, ignore_errors=True)  # Windows keeps files that a reader has open
-
-
-def _write_part(index: _Index, folder: str, token: str, place: int) -> None:
-    if not Path(folder).parent.is_dir():
-        raise FileNotFoundError(
-            f"Part {place} was not saved: a worker does not see the folder {Path(folder).parent.parent}. Choose one on a "
-            f"file system that the client and all workers share."
-        )
-    part: Any = CorpusPart(token, place, index.comparer.summaries, index.comparer.dtype, index.candidates)
-    try:
-        storage.save(folder, part)
-    except Exception as error:
-        error.add_note(f"This happened in part {place}; the corpus that was saved before has not changed.")
-        raise
-
-
-def _open_part(
-    folder: str, token: str, place: int, size: int, similarity: Any, algorithm: str, mmap_mode: storage.MmapMode
-) -> _Index:
-    """A saved part as an index, checked."""
-    try:
-        part = storage.load(folder, CorpusPart, mmap_mode)
-        if (part.token, part.place) != (token, place):
-            raise ValueError(f"{folder} holds part {part.place} of the save {part.token:.16}, not of {token}.")
-        comparer = _comparer_of(similarity, part)
-        if len(comparer) != size:
-            raise ValueError(f"{folder} holds {len(comparer)} groups instead of {size}.")
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"Part {place} is not at {folder}. All workers must see this folder; if the corpus was saved again since "
-            f"it was loaded, load it again."
-        ) from error
-    except ValueError as error:
-        raise ValueError(f"Part {place} cannot be opened: {error}") from error
-    is_exact = algorithm == "exact" or (algorithm == "auto" and not has_extra("faiss"))
-    on_disk = None if mmap_mode is None else (folder, token, place, size, similarity, algorithm, mmap_mode)
-    return _Index(_light(comparer), None if is_exact else part.candidates, on_disk)
-
-
-def _comparer_of(similarity: Any, part: CorpusPart) -> Comparer:
-    """The comparer of the groups of a saved part."""
-    if isinstance(similarity, GroupEmbedding):
-        return comparer_of_points(similarity, np.asanyarray(part.summaries))
-    fitted = similarity.__mcsg_comparer__()
-    kinds = [_kind_of(summaries) for summaries in (part.summaries, fitted.summaries)]
-    if kinds[0] != kinds[1]:
-        raise ValueError("its groups are kept as {} of width {}, not as {} of width {}.".format(*kinds[0], *kinds[1]))
-    return Comparer.of(fitted.comparison, part.summaries, fitted.name, part.dtype)
-
-
-def _kind_of(summaries: Any) -> tuple[str, int]:
-    """What groups are kept as, and its width."""
-    if isinstance(summaries, np.ndarray):
-        return "an array", summaries.shape[-1]
-    return type(summaries).__name__, summaries.n_features
