@@ -17,6 +17,7 @@ import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import (
@@ -519,8 +520,12 @@ def test_where_an_index_is_not_saved(client, tmp_path):
     (tmp_path / "near").mkdir()
     (tmp_path / "near" / "corpus").mkdir()
     (tmp_path / "near" / "corpus" / "mine.txt").touch()
+    (tmp_path / "precious" / "parts-0123456789abcdef").mkdir(parents=True)
+    (tmp_path / "precious" / "parts-0123456789abcdef" / "mine.txt").touch()
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "parts-0123456789abcdef").symlink_to(tmp_path / "other")
     before = sorted(tmp_path.rglob("*"))
-    for name in ("other", "mine", "file", "near"):
+    for name in ("other", "mine", "file", "near", "precious", "linked"):
         with pytest.raises(ValueError, match=rf"{name}.* exists and is not a saved .*nothing was written"):
             index.save(tmp_path / name)
         with pytest.raises(FileNotFoundError, match="not a saved (PartitionedNeighbors|index)"):
@@ -529,8 +534,11 @@ def test_where_an_index_is_not_saved(client, tmp_path):
     index.save(tmp_path / "index")
     with pytest.raises(ValueError, match="exists and is not a saved index"):
         GroupNeighbors(GroupEmbedding()).fit(draw(0, 9)).save(tmp_path / "index")
-    with pytest.raises(NotFittedError):
-        PartitionedNeighbors(client=client).save(tmp_path / "unfitted")
+    with pytest.raises(OSError, match="below could not be saved: Not a directory; nothing was written"):
+        index.save(tmp_path / "file" / "below")
+    for unfitted in (PartitionedNeighbors(client=client), storage.load(tmp_path / "index" / "corpus", BaseEstimator)):
+        with pytest.raises(NotFittedError):
+            unfitted.save(tmp_path / "unfitted")
     with pytest.raises(FileNotFoundError, match="Part 0 was not saved, because its worker does not see"):
         parts.write_part(None, str(tmp_path / "parts" / "0"), "token", 0)
     with pytest.raises(ValueError, match="mmap_mode must be None, 'r' or 'c'"):
@@ -546,6 +554,41 @@ def test_what_cannot_be_saved_is_not_written(client, tmp_path):
         with pytest.raises((TypeError, ValueError), match=why):
             index.save(tmp_path / "index")
         assert not list(tmp_path.iterdir())
+
+
+OWN = """
+import sys
+import numpy as np
+from distributed import Client, LocalCluster
+from sklearn_mcsg import Comparison, GroupSimilarity, PartitionedNeighbors
+
+class Centres(Comparison):
+    outputs = ("distance",)
+
+    def compare(self, left, right, output):
+        means = [np.array([group.mean(axis=0) for group in side]) for side in (left, right)]
+        return np.abs(means[0][:, None] - means[1]).sum(axis=2)
+
+if __name__ == "__main__":
+    corpus = np.random.default_rng(0).normal(size=(20, 4, 3))
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "local_directory": sys.argv[1]}
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+        similarity = GroupSimilarity(Centres()).fit(corpus)
+        index = PartitionedNeighbors(similarity, client=client).fit([corpus[:9], corpus[9:]])
+        index.save(sys.argv[1] + "/index")
+        loaded = PartitionedNeighbors.load(sys.argv[1] + "/index", client=client)
+        assert (loaded.kneighbors()[1] == index.kneighbors()[1]).all()
+"""
+
+
+def test_a_class_of_a_script(client, tmp_path):
+    """It is sent by value. Where it is not defined, the saved index says so."""
+    (tmp_path / "script.py").write_text(OWN)
+    command = [sys.executable, tmp_path / "script.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(ValueError, match=r"holds __main__.Centres, which is not registered: define it, then load"):
+        PartitionedNeighbors.load(tmp_path / "index", client=client)
 
 
 SAVED = {

@@ -166,7 +166,7 @@ class PartitionedNeighbors(BaseEstimator):
         load = cluster.send(_itself if load is None else load)
 
         def over_parts(function: Callable, *args: Any) -> list[Any]:
-            named = zip(parts, names, strict=True)
+            named, function = zip(parts, names, strict=True), cluster.send(function)
             return [cluster.submit(_apply, function, load, part, name, *args) for part, name in named]
 
         def reduce_parts(function: Callable, merge: Callable) -> Any:
@@ -209,7 +209,7 @@ class PartitionedNeighbors(BaseEstimator):
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
         """
-        check_is_fitted(self, "sizes_")
+        check_is_fitted(self, "similarity_")
         k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
         waiting: deque[Any] = deque()
         found = []
@@ -232,7 +232,7 @@ class PartitionedNeighbors(BaseEstimator):
         path : str or path-like
             The folder of the index; an index that is there is replaced.
         """
-        check_is_fitted(self, "sizes_")
+        check_is_fitted(self, "similarity_")
         folder, token = _absolute(path), secrets.token_hex(8)
         _check_place(folder)
         names = ("n_neighbors", "algorithm", "n_candidates")
@@ -242,6 +242,9 @@ class PartitionedNeighbors(BaseEstimator):
         created = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(error.errno, f"{folder} could not be saved: {error.strerror}; nothing was written") from error
+        try:
             with FileLock(folder / _LOCK):
                 self._write(folder, corpus)
         finally:
@@ -373,11 +376,13 @@ class _Cluster:
             raise ValueError("There is no Dask client: create a distributed.Client, or pass one as client.") from error
 
     def send(self, value: Any) -> Any:
-        """An object that each worker receives once, and that Dask does not take apart: the result of a task.
+        """An object that each worker receives once: the result of a task, which makes it again if a worker is lost.
 
-        It is made again if a worker is lost.
+        Only workers unpickle it. The scheduler may be in this process, and a class of ``__main__`` would be made again.
         """
-        return self.submit(partial(_itself, value))
+        from distributed.protocol import pickle
+
+        return self.submit(pickle.loads, pickle.dumps(value))
 
     def submit(self, function: Callable, *args: Any) -> Any:
         """The result of a task, in the future. Its arguments may be large: parts that are groups, or word vectors."""
@@ -394,9 +399,10 @@ class _Cluster:
 
     def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
         """The merged results of tasks; those that are ready together are merged where most of them lie."""
+        merge = self.send(merge)
         while len(futures) > 1:
             batches = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
-            futures = [self.submit(merge, *batch) if len(batch) > 1 else batch[0] for batch in batches]
+            futures = [self.submit(_call, merge, *batch) if len(batch) > 1 else batch[0] for batch in batches]
         return futures[0]
 
 
@@ -407,6 +413,10 @@ def _answers_at_a_time(k: int) -> int:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
 
 
 def _apply(function: Callable[..., Any], load: Callable[[Any], GroupsLike], part: Any, name: str, *args: Any) -> Any:
@@ -447,12 +457,16 @@ def _check_place(folder: Path) -> None:
     """Raise if a path holds anything other than a saved corpus, an empty folder or the rest of a killed save."""
     if not folder.exists():
         return
-    names = {file.name for file in folder.iterdir()} if folder.is_dir() else {folder.name}
-    if not all(name in (_CORPUS, _LOCK) or _PARTS.fullmatch(name) for name in names):
+    files = list(folder.iterdir()) if folder.is_dir() else [folder]
+    saves = [file for file in files if _PARTS.fullmatch(file.name) and file.is_dir() and not file.is_symlink()]
+    parts = [part for save in saves for part in save.iterdir()]
+    ours = all(file.name in (_CORPUS, _LOCK) or file in saves for file in files)
+    if not ours or not all(part.name.isdecimal() and part.is_dir() for part in parts):
         raise ValueError(
             f"{folder} exists and is not a saved PartitionedNeighbors: choose another path; nothing was written."
         )
-    storage.check_place(folder / _CORPUS)
+    for part in (folder / _CORPUS, *parts):
+        storage.check_place(part)
 
 
 def _sweep(folder: Path) -> None:
