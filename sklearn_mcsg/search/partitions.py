@@ -47,8 +47,8 @@ from sklearn_mcsg.search.parts import (
     block_size,
     facts_of,
     index_part,
+    load_part,
     nearest_in_part,
-    open_part,
     queries_of,
     write_part,
 )
@@ -193,11 +193,13 @@ class PartitionedNeighbors(BaseEstimator):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find the nearest groups in all parts, sorted by distance and then by index.
 
+        They are those that `GroupNeighbors` finds on one machine, but for distances that differ by rounding.
+
         Parameters
         ----------
         X : groups, default=None
-            Queries; ``None`` means the indexed groups, each without itself as a neighbour. Every part is then compared
-            with every other, and the points or statistics of each are sent to all workers, a block at a time.
+            Queries; ``None`` means the indexed groups, each without itself as a neighbour. Then every part is compared
+            with every other, and its points or statistics are sent to all workers, a block at a time.
         n_neighbors : int, default=None
             Overrides the parameter `n_neighbors`.
         return_distance : bool, default=True
@@ -310,7 +312,7 @@ class PartitionedNeighbors(BaseEstimator):
         if missing:
             raise FileNotFoundError(f"{folder} is damaged and was not opened: part {missing[0]} is missing.")
         indexes = [
-            cluster.submit(open_part, part, self._token, place, int(size), *how)
+            cluster.submit(load_part, part, self._token, place, int(size), *how)
             for place, (part, size) in enumerate(zip(places, sizes, strict=True))
         ]
         self._keep(self.similarity, cluster, indexes)
@@ -457,16 +459,19 @@ def _check_place(folder: Path) -> None:
     """Raise if a path holds anything other than a saved corpus, an empty folder or the rest of a killed save."""
     if not folder.exists():
         return
-    files = list(folder.iterdir()) if folder.is_dir() else [folder]
-    saves = [file for file in files if _PARTS.fullmatch(file.name) and file.is_dir() and not file.is_symlink()]
-    parts = [part for save in saves for part in save.iterdir()]
-    ours = all(file.name in (_CORPUS, _LOCK) or file in saves for file in files)
-    if not ours or not all(part.name.isdecimal() and part.is_dir() for part in parts):
+    parts, ours = [folder / _CORPUS], folder.is_dir()
+    for entry in os.scandir(folder) if ours else ():
+        if _PARTS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+            with suppress(FileNotFoundError):  # another process saves, and has removed it
+                parts.extend(Path(part) for part in os.scandir(entry))
+        ours &= entry.name in (_CORPUS, _LOCK) or (_PARTS.fullmatch(entry.name) is not None and not entry.is_symlink())
+    if not ours or not all(part.name.isdecimal() for part in parts[1:]):
         raise ValueError(
             f"{folder} exists and is not a saved PartitionedNeighbors: choose another path; nothing was written."
         )
-    for part in (folder / _CORPUS, *parts):
-        storage.check_place(part)
+    for part in parts:
+        with suppress(FileNotFoundError):
+            storage.check_place(part)
 
 
 def _sweep(folder: Path) -> None:

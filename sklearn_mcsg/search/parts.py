@@ -1,7 +1,7 @@
 """One part of a corpus on a worker: its index, the queries that come to it, and its folder.
 
     groups --> PartIndex --queries_of--> Queries --> nearest_in_part, in every part
-               PartIndex --write_part--> CorpusPart in a folder --open_part--> PartIndex
+               PartIndex --write_part--> CorpusPart in a folder --load_part--> PartIndex or PartOnDisk
 
 Everything here runs on workers, and is sent to them by name.
 """
@@ -19,6 +19,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg import storage
 from sklearn_mcsg._extras import has_extra
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points
 from sklearn_mcsg.engine.comparer import Comparer
@@ -38,13 +39,10 @@ class PartIndex:
         The groups, and how they are compared; without the corpus that was learnt from.
     candidates : CandidateIndex or None
         The points to find candidates among; None for an exact search.
-    on_disk : tuple or None
-        The arguments of `open_part`, if the arrays were left on disk.
     """
 
     comparer: Comparer
     candidates: CandidateIndex | None
-    on_disk: tuple | None = None
 
     def __len__(self) -> int:
         return len(self.comparer)
@@ -53,9 +51,39 @@ class PartIndex:
         """Bytes to move, which Dask asks for: it then moves queries to the index, not the index to queries."""
         return _nbytes(self)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Arrays that are on disk do not move: another worker opens them from there."""
-        return super().__reduce_ex__(protocol) if self.on_disk is None else (open_part, self.on_disk)
+
+@dataclass(frozen=True, eq=False)
+class PartOnDisk:
+    """A saved part whose arrays stay on disk: whoever receives it opens it there when it is used.
+
+    Attributes
+    ----------
+    place : tuple
+        The arguments of `open_part`.
+    """
+
+    place: tuple
+
+    @lazy
+    def _index(self) -> PartIndex:
+        return open_part(*self.place)
+
+    @property
+    def comparer(self) -> Comparer:
+        """The groups, and how they are compared."""
+        return self._index.comparer
+
+    @property
+    def candidates(self) -> CandidateIndex | None:
+        """The points to find candidates among."""
+        return self._index.candidates
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State to pickle: without the arrays."""
+        return {"place": self.place}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +154,19 @@ def _light(comparer: Comparer) -> Comparer:
     return replace(comparer, comparison=comparer.comparison.without_corpus())
 
 
-def facts_of(index: PartIndex) -> tuple[int, int]:
+def facts_of(index: PartIndex | PartOnDisk) -> tuple[int, int]:
     """Number of groups, and how many of them are sent at a time."""
     return len(index), block_size(index.comparer)
 
 
-def queries_of(index: PartIndex, some: slice, first: int) -> Queries:
+def queries_of(index: PartIndex | PartOnDisk, some: slice, first: int) -> Queries:
     """Some groups of a part as queries; the first of them has the index `first` in the corpus."""
     return Queries.of(index.comparer, some, first, with_summaries=index.candidates is not None)
 
 
-def nearest_in_part(index: PartIndex, queries: Queries, start: int, k: int, n_candidates: int | None) -> Nearest:
+def nearest_in_part(
+    index: PartIndex | PartOnDisk, queries: Queries, start: int, k: int, n_candidates: int | None
+) -> Nearest:
     """The groups of a part that are nearest to each query; its first group has the index `start` in the corpus.
 
     Without a number of candidates, the search is exact.
@@ -158,7 +188,7 @@ def nearest_in_part(index: PartIndex, queries: Queries, start: int, k: int, n_ca
 
 
 def _compared(
-    index: PartIndex, queries: Queries, n_candidates: int | None
+    index: PartIndex | PartOnDisk, queries: Queries, n_candidates: int | None
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Batches of queries, their distances to groups of a part, and these groups: all, or the candidates of each."""
     comparer, candidates = index.comparer, index.candidates if has_extra("faiss") else None
@@ -232,7 +262,7 @@ def _kind_of(summaries: Any) -> str:
     return f"{type(summaries).__name__} of width {getattr(summaries, 'n_features', None)}"
 
 
-def write_part(index: PartIndex, folder: str, token: str, place: int) -> None:
+def write_part(index: PartIndex | PartOnDisk, folder: str, token: str, place: int) -> None:
     """Save a part, in a folder of one save that the client has made."""
     if not Path(folder).parent.is_dir():
         raise FileNotFoundError(
@@ -247,11 +277,16 @@ def write_part(index: PartIndex, folder: str, token: str, place: int) -> None:
         raise
 
 
+def load_part(*place: Any) -> PartIndex | PartOnDisk:
+    """Open a saved part now, or leave it on disk; the arguments are those of `open_part`."""
+    mmap_mode = place[-1]
+    return open_part(*place) if mmap_mode is None else PartOnDisk(place)
+
+
 def open_part(
     folder: str, token: str, place: int, size: int, similarity: Any, mmap_mode: storage.MmapMode
 ) -> PartIndex:
     """Open a saved part, checked against what the index says about it."""
-    on_disk = None if mmap_mode is None else (folder, token, place, size, similarity, mmap_mode)
     try:
         part = storage.load(folder, CorpusPart, mmap_mode)
         if (part.token, part.place) != (token, place):
@@ -268,4 +303,4 @@ def open_part(
         ) from error
     except ValueError as error:
         raise ValueError(f"Part {place} cannot be opened: {str(error).rstrip('.')}.") from error
-    return PartIndex(_light(comparer), part.candidates, on_disk)
+    return PartIndex(_light(comparer), part.candidates)
