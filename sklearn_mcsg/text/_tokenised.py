@@ -19,7 +19,7 @@ import numpy as np
 from sklearn_mcsg._memory import TOKENS
 from sklearn_mcsg.groups import Rows, offsets_of
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text._tokens import pieces, tokenize
+from sklearn_mcsg.text._tokens import characters_of, pieces, tokenize
 from sklearn_mcsg.text.tables import WordTable
 
 
@@ -70,7 +70,8 @@ class Tokens:
         for i, text in enumerate(texts):
             _check_text(text, i)
             for piece in pieces(text) if how.divisible else (text,):
-                produced = how.tokenizer(piece.lower() if how.lowercase else piece)
+                characters = characters_of(piece)
+                produced = how.tokenizer(characters.lower() if how.lowercase else characters)
                 tokens += produced if isinstance(produced, list) else _listed(produced, i)
                 if len(tokens) >= TOKENS:
                     batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
