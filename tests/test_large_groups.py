@@ -112,7 +112,7 @@ def test_no_piece_is_long(unit, monkeypatch):
     assert min(map(len, parts[:-1])) >= 40
 
 
-WORDS = "the cat sat on a mat".split()
+WORDS = ["the", "cat", "sat", "on", "a", "mat"]
 
 
 def drawn(letters):
@@ -122,7 +122,7 @@ def drawn(letters):
 LONG = {  # a third of a million characters each
     "English": "The cat sat on a big mat. " * 13_000,
     "Russian": "Кот спит на диване. " * 17_000,
-    "Chinese": "猫在垫子上睡觉，" * 42_000,
+    "Chinese": "猫在垫子上睡觉。" * 42_000,
     "no spaces": drawn("abcdefghij0123456789"),
     "no spaces, Cyrillic": drawn("абвгде"),
     "marks": "a\u0301\u0323" * 111_000,
