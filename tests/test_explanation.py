@@ -27,6 +27,7 @@ from sklearn_mcsg import (
     explain_texts,
     make_text_similarity,
 )
+from sklearn_mcsg.cli._compare import _details
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -499,6 +500,15 @@ def test_long_texts_are_explained_in_blocks(long_groups):
     for part, expected in zip(explanation.strongest(50), whole.strongest(50), strict=True):
         assert part[:2] == expected[:2]
         assert part[2] == pytest.approx(expected[2])
+
+
+def test_json_lists_the_strongest_pairs_of_long_texts(long_groups):
+    X, a, b, labels = long_groups
+    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(a, b, labels=labels)
+    pairs = _details(explanation, exact=False)["pairs"]
+    values = [pair["contribution"] for pair in pairs]
+    assert values == sorted(values, reverse=True)
+    assert np.sign(values).tolist() == [1] * 10_000 + [-1] * 10_000
 
 
 @pytest.mark.parametrize("kind", [VectorExplanation, PairExplanation])
