@@ -87,6 +87,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
     text it is.
 
+    Half of a surrogate pair, which a text has that was not decoded as UTF-8, is not a character: tokenizers see U+FFFD
+    in its place. More than 30 combining marks in a row count as 30, words without a vector are spelled by their first
+    1024 characters, and a text of more than half a million characters without white space is cut.
+
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
     vectors, which are opened again after loading. Vectors given as objects are pickled with it, like any parameter.
 
