@@ -334,13 +334,8 @@ def forged(**parts):
     return json.dumps({**json.loads(tokenizer_of().to_str()), **parts})
 
 
-WORDPIECE = {
-    "type": "WordPiece",
-    "unk_token": "[UNK]",
-    "continuing_subword_prefix": "##",
-    "max_input_chars_per_word": 9,
-}
-FORGED = {  # that cannot be opened, and that cannot split a text
+WORDPIECE = json.loads(tokenizer_of().to_str())["model"]
+FORGED = {  # tokenizers that cannot be opened, or cannot split a text
     "panics when opened": (
         forged(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
         r"tokenizer.json cannot be read as a tokenizer: Precompiled",
@@ -349,6 +344,10 @@ FORGED = {  # that cannot be opened, and that cannot split a text
     "no token for unknown words": (
         forged(model={**WORDPIECE, "vocab": {"cat": 4, "dog": 5}}, added_tokens=[], post_processor=None),
         r"tokenizer.json cannot split 'Cats and dogs.': .*Missing \[UNK\] token",
+    ),
+    "an id that no model has": (
+        forged(model={**WORDPIECE, "vocab": {**WORDPIECE["vocab"], "cat": 2**32 - 1}}),
+        "tokenizer.json gives 'cat' the id 4294967295: ids up to",
     ),
     "no tokens": (
         forged(model={**WORDPIECE, "vocab": {}}, added_tokens=[], post_processor=None),

@@ -23,6 +23,7 @@ from sklearn_mcsg.groups.checks import check_numeric
 
 _SUFFIXES = (".json", ".safetensors")
 _LONGEST_REASON = 300  # characters
+_LARGEST_ID = 2**24  # of a token; published vocabularies end below 2**20
 
 
 class Splitting(NamedTuple):
@@ -123,6 +124,7 @@ def splitting_of(tokenizer: Any, name: str = "The tokenizer") -> Splitting:
     """How a tokenizer splits texts into tokens."""
     if not _has_vocabulary(tokenizer):
         return Splitting(tokenizer)
+    _vocabulary(tokenizer, name)
     with _explained(f"{name} cannot be used"):
         own = _unlimited(tokenizer)
         return Splitting(partial(_encode, own, name), _left_out(own))
@@ -139,7 +141,7 @@ def _with_vocabulary(
     arrays = {part: np.asarray(array) for part, array in arrays.items() if array is not None}
     matrix, mapping, weights = (arrays.get(part) for part in ("embeddings", "mapping", "weights"))
     splitting = splitting_of(tokenizer, tokenizer_name)
-    vocabulary = getattr(tokenizer, "backend_tokenizer", tokenizer).get_vocab()
+    vocabulary = _vocabulary(tokenizer, tokenizer_name)
     tokens = sorted(vocabulary.keys() - splitting.left_out, key=vocabulary.__getitem__)
     if not tokens:
         raise ValueError(f"{tokenizer_name} has no tokens.")
@@ -157,6 +159,15 @@ def _with_vocabulary(
         with np.errstate(over="ignore", invalid="ignore"):  # the table of vectors says which token is not finite
             vectors = vectors * check_numeric(weights, f"weights of {name}")[ids, None]
     return StaticModel(tokens, vectors, splitting)
+
+
+def _vocabulary(tokenizer: Any, name: str) -> dict[str, int]:
+    """The id of each token; raise before the package tokenizers would reserve memory for ids that no model has."""
+    vocabulary = getattr(tokenizer, "backend_tokenizer", tokenizer).get_vocab()
+    for token, number in vocabulary.items():
+        if number > _LARGEST_ID:
+            raise ValueError(f"{name} gives {token!r:.60} the id {number}: ids up to {_LARGEST_ID} are expected.")
+    return vocabulary
 
 
 def _has_each(array: np.ndarray | None, n_ids: int, n_dimensions: int) -> bool:
