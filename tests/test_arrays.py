@@ -10,10 +10,17 @@ from conftest import random_groups
 from sklearn_mcsg import (
     CRITERIA,
     LIKELIHOODS,
+    GroupClustering,
     GroupEmbedding,
     GroupNeighbors,
     MeanVector,
+    ModelComparisonClassifier,
+    ModelComparisonClustering,
+    ModelComparisonSegmenter,
     ModelComparisonSimilarity,
+    PairSimilarity,
+    find_duplicates,
+    validate_groups,
 )
 from sklearn_mcsg.engine import dispatch
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -205,6 +212,7 @@ def test_errors_say_what_is_wrong(library):
         model.pairwise(array * 1e200)
 
 
+@pytest.mark.filterwarnings("ignore:Only 4 groups")
 def test_what_takes_no_arrays_says_so(library):
     array = library.asarray(np.random.default_rng(0).normal(size=(4, 3, 2)))
     for likelihood, criterion in product(LIKELIHOODS, CRITERIA):
@@ -225,6 +233,27 @@ def test_what_takes_no_arrays_says_so(library):
             GroupEmbedding(method="landmarks").fit,
             GroupEmbedding(method="landmarks").fit(to_numpy(array)).transform,
             lambda X: model.score_samples([X[0, ...]]),
+            model.with_groups,
+            model.calibrate,
+            lambda X: model.fit(to_numpy(X)).calibrate().p_value(X, X),
+            neighbors.fit,
+            neighbors.partial_fit,
+            GroupNeighbors(GroupEmbedding()).fit,
+            GroupClustering(2).fit,
+            GroupClustering(2).fit(to_numpy(array)).predict,
+            ModelComparisonClustering().fit,
+            ModelComparisonSegmenter().fit,
+            lambda X: ModelComparisonClassifier().fit(X, [0, 0, 1, 1]),
+            lambda X: find_duplicates(X, threshold=1.0),
+            lambda X: PairSimilarity(model).fit([(X[i, ...], X[i, ...]) for i in range(4)]),
+            lambda X: PairSimilarity(model).fit(X[None, ...]),
+            lambda X: Groups.from_labels(X[0, ...], [0, 0, 1]),
+            validate_groups,
+        ],
+        "vectors": [lambda X: Groups(X[0, ...], [0, 3])],
+        "Group 0": [
+            lambda X: Groups.from_list([X[0, ...]]),
+            lambda X: model.fit([[X[0, 0, ...], X[0, 1, ...]]]),  # vectors of a group, one by one
         ],
         "a": [lambda X: model.explain(X[0, ...], X[1, ...])],
     }
@@ -234,6 +263,22 @@ def test_what_takes_no_arrays_says_so(library):
                 method(array)
     with pytest.raises(TypeError, match=r"'diag', 'spherical'"):
         GroupEmbedding("full").fit(array)
+
+
+def test_lists_of_two_kinds_are_refused(library):
+    """NumPy's arrays are not moved to a device by themselves, wherever in the list they are."""
+    groups = make(4)
+    arrays = [library.asarray(group) for group in groups]
+    for mixed in ([arrays[0], *groups[1:]], [groups[0], *arrays[1:]]):
+        found, expected = type(mixed[1]).__name__, type(mixed[0]).__name__
+        for act in (ModelComparisonSimilarity().fit, ModelComparisonSimilarity().pairwise, GroupEmbedding().fit):
+            with pytest.raises(TypeError, match=f"Group 1 is of type {found}, but group 0 of type {expected}: convert"):
+                act(mixed)
+        with pytest.raises(TypeError, match="X holds arrays of another library than NumPy"):
+            GroupNeighbors().fit(mixed)
+    column = np.empty(4, dtype=object)
+    column[:] = arrays
+    assert_same(ModelComparisonSimilarity().pairwise(column), ModelComparisonSimilarity().pairwise(groups), arrays[0])
 
 
 def test_a_comparison_beyond_double_precision_names_the_pair(library):

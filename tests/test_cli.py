@@ -9,7 +9,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import tracemalloc
 import warnings
+from argparse import Namespace
 from pathlib import Path
 from unicodedata import category
 
@@ -28,6 +30,7 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.cli import main
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
+from sklearn_mcsg.cli._paths import check_paths
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.similarity.pairs import spearman_interval
 
@@ -577,6 +580,10 @@ def test_json_lines_may_be_strings(tmp_path):
     assert read_corpus(str(path)).texts == ["one", "two"]
 
 
+def columns_of(path):
+    return {name: list(values) for name, values in read_corpus(str(path), keep_columns=True).columns.items()}
+
+
 def test_columns_are_kept_on_request(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -585,11 +592,10 @@ def test_columns_are_kept_on_request(tmp_path):
     frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "a.parquet")
     for path in map(str, tmp_path.iterdir()):
-        assert read_corpus(path, keep_columns=True).columns == {"id": ["a", "c"], "text": ["one cat", "two cats"]}
+        assert columns_of(path) == {"id": ["a", "c"], "text": ["one cat", "two cats"]}
         assert read_corpus(path).columns == {}
     (tmp_path / "a.jsonl").write_text('{"text": "one", "n": 1}\n"two"\n')
-    kept = read_corpus(str(tmp_path / "a.jsonl"), keep_columns=True)
-    assert kept.columns == {"text": ["one", "two"], "n": [1, None]}
+    assert columns_of(tmp_path / "a.jsonl") == {"text": ["one", "two"], "n": [1, None]}
 
 
 def test_blank_cells_are_counted_and_unique_rows_keep_their_columns(mcsg, tmp_path):
@@ -620,9 +626,159 @@ def test_one_column_with_and_without_a_heading(mcsg, tmp_path):
     assert read_corpus(str(path)).texts == ["A cat sat.", "A dog ran."]
     assert "its first line 'review' is read as the heading" in mcsg("cluster", path, "-n", 1).err
     path.write_text("A bird flew.\nA cat sat.\nA dog ran.\n")
-    assert read_corpus(str(path), keep_columns=True).columns == {"text": ["A bird flew.", "A cat sat.", "A dog ran."]}
+    assert columns_of(path) == {"text": ["A bird flew.", "A cat sat.", "A dog ran."]}
     assert "its first line is read as a text" in mcsg("cluster", path, "-n", 1).err
     assert read_corpus(str(path), "A bird flew.").texts == ["A cat sat.", "A dog ran."]
+
+
+NASTY = [
+    ["id", "time", "text", "id", "id.1", "two\r\nlines", ""],
+    ["123456789012.0", "1700000000.125", "A cat sat on the mat.", "007", "1e5", "a\rb", "\ufeffx"],
+    ["12345678901234567890", " 0.10 ", "A kitten\r\nlay\non\rthe rug.", "\r", "\n", "\r\n", 'say "x", y'],
+    ["NaN", "-0", "Shares 中 fell 😀 on Monday.", "é", "=1+1", "\t", "\u2028\x85\x0b\x1b"],
+    ["", "None", "Stock markets tumbled.", "None", "true", ",", '"'],
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+@pytest.mark.parametrize("command", ["cluster -n 2", "search cat -k 4", "search cat -k 4 --exact", "dedupe --unique"])
+def test_columns_are_kept_byte_for_byte(tmp_path, monkeypatch, command, encoding):
+    """Whatever the cells hold, and whatever the encoding and line ends of the output are without us."""
+    path = tmp_path / "a.csv"
+    with open(path, "w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(NASTY)
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding=encoding, newline="\r\n"))
+    name, *options = command.split()
+    assert main([name, str(path), *options, "--format", "csv", "--quiet"]) == 0
+    names, *rows = csv.reader(io.StringIO(out.getvalue().decode("utf-8"), newline=""))
+    first = names.index("id")
+    assert names[first : first + 7] == ["id", "time", "text", "id.2", "id.1", "two\r\nlines", ""]
+    assert sorted(row[first : first + 7] for row in rows) == sorted(NASTY[1:])
+
+
+def test_numbers_of_json_and_parquet_keep_their_digits(mcsg, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    numbers = {"a": "123456789012.0", "b": "1700000000.125", "c": "123456789012345678901234567890", "d": "1e400"}
+    numbers |= {"e": "1.10", "f": "0.12345678901234567890", "g": "true", "h": '[1, "中"]', "i": "-1E-7"}
+    lines = "{" + ", ".join(f'"{name}": {digits}' for name, digits in numbers.items()) + ', "text": "a cat", "j": null}'
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines + '\n{"text": "a dog"}\n', encoding="utf-8")
+    cats, dogs = csv.DictReader(io.StringIO(mcsg("cluster", path, "-n", 1, "--format", "csv").out))
+    assert {name: cats[name] for name in numbers} == numbers
+    assert {cats["j"], *(dogs[name] for name in numbers)} == {""}
+    columns = {
+        "text": ["a cat", "a dog"],
+        "float": [123456789012.0, 1700000000.125],
+        "single": pa.array([0.1, 16777217.0], pa.float32()),
+        "large": pa.array([2**64 - 1, None], pa.uint64()),
+        "lists": [[1.5], [2.0, None]],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    rows = csv.DictReader(io.StringIO(mcsg("cluster", tmp_path / "a.parquet", "-n", 1, "--format", "csv").out))
+    assert [[row[name] for name in columns] for row in rows] == [
+        ["a cat", "123456789012.0", "0.1", "18446744073709551615", "[1.5]"],
+        ["a dog", "1700000000.125", "16777216.0", "", "[2.0, null]"],
+    ]
+
+
+def test_own_numbers_are_rounded(mcsg, corpus):
+    rows = csv.DictReader(io.StringIO(mcsg("search", corpus, "cat", "--format", "csv").out))
+    assert all(len(row[name].lstrip("-0.").replace(".", "")) <= 7 for row in rows for name in ("distance", "score"))
+
+
+def test_data_are_in_utf8_and_tables_in_the_encoding_of_the_output(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("Stock markets 中\nStock market 中\n", encoding="utf-8")
+
+    def written(*options):
+        out = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
+        assert main(["dedupe", str(path), "--unique", "--quiet", *options]) == 0
+        return out.getvalue()
+
+    assert "中" in written("--format", "csv").decode("utf-8")
+    assert "中" in json.loads(written("--format", "json").decode("utf-8"))[0]["text"]
+    assert b"\\u4e2d" in written()
+
+
+@pytest.mark.parametrize("command", ["dedupe", "search text -k 400 --words none", "cluster -n 2"])
+def test_lines_with_keys_of_their_own_take_little_memory(tmp_path, monkeypatch, command):
+    """As records of all columns, 1.6 million cells, they take more than 40 MB."""
+    path = tmp_path / "a.jsonl"
+    lines = ({"text": f"text {i % 7}", **{f"{i} {j}": j for j in range(10)}} for i in range(400))
+    path.write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setattr(sys, "stdout", Counted())
+    name, *options = command.split()
+    peaks = []
+    for form in ("table", "csv"):  # word vectors are loaded before the first
+        tracemalloc.start()
+        assert main([name, str(path), *options, "--format", form, "--quiet"]) == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert sys.stdout.n_written > 400 * 4000
+    assert peaks[1] < 20e6
+
+
+class Counted(io.StringIO):
+    n_written = 0
+
+    def write(self, text):
+        self.n_written += len(text)
+        return len(text)
+
+
+def test_distinct_names_of_columns(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,a,a,a.1,a,a.1\none cat,1,2,3,4,5\n")
+    assert list(columns_of(path).items()) == [
+        ("text", ["one cat"]),
+        *((name, [str(i)]) for i, name in enumerate(["a", "a.2", "a.1", "a.3", "a.1.1"], start=1)),
+    ]
+    path.write_text(",".join(["text", *["a"] * 20_000]) + "\n" + ",".join(["one cat", *["1"] * 20_000]))
+    assert len(columns_of(path)) == 20_001
+
+
+def test_values_of_parquet_that_python_has_no_type_for(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    zone, days = pa.timestamp("us", "Mars/Olympus"), pa.array([10**8, 0], pa.int32())
+    columns = {
+        "text": ["a cat", "a dog"],
+        "zone": pa.array([10**15, None], zone),
+        "days": days.cast(pa.date32()),
+        "time": pa.array([2**62, 0], pa.timestamp("us")),
+        "span": pa.array([2**62, 0], pa.duration("s")),
+    }
+    parquet.write_table(pa.table(columns), path)
+    found = columns_of(path)
+    assert list(map(str, found["zone"])) == ["2001-09-09 01:46:40+00:00", "None"]
+    assert (found["days"][1], found["time"][1][:19]) == ("1970-01-01", "1970-01-01 00:00:00")
+    assert "100000000" in found["days"][0]
+    assert str(2**62) in found["time"][0]
+    assert found["span"] == [str(2**62), "0"]
+    parquet.write_table(pa.table({"text": ["a cat"], "zones": pa.array([[10**15]], pa.list_(zone))}), path)
+    with pytest.raises(ValueError, match=r"a.parquet: values of the type list<.*Mars/Olympus.*> cannot be read: leave"):
+        columns_of(path)
+    assert read_corpus(str(path), "text").texts == ["a cat"]
+
+
+def test_columns_of_parquet_with_one_name(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(
+        pa.Table.from_arrays([pa.array(["a cat"]), *map(pa.array, ([1], [2]))], ["text", "n", "n"]), path
+    )
+    assert columns_of(path) == {"text": ["a cat"], "n": [1], "n.1": [2]}
+    parquet.write_table(pa.Table.from_arrays([pa.array(["a cat"])] * 2, ["text", "text"]), path)
+    with pytest.raises(ValueError, match=r"a.parquet: there are 2 columns 'text'"):
+        read_corpus(str(path))
 
 
 def test_long_cells(tmp_path):
@@ -738,6 +894,156 @@ def test_mistakes(mcsg, corpus, arguments, code, message):
     assert "Traceback" not in written.err
     assert len(written.err) < 1500
     assert not written.out
+
+
+# Outputs that are inputs ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def places(corpus, tmp_path):
+    """Names of one corpus, and files that are read with it."""
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("cat 1 2\nmat 2 1\nshares 4 5\n")
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("tokenizer.json", "model.safetensors"):
+        (model / name).touch()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    os.link(corpus, folder / "0123456789abcdef-0.npy")
+    hard, soft = tmp_path / "hard.txt", tmp_path / "soft.txt"
+    os.link(corpus, hard)
+    soft.symlink_to(hard)
+    named = {"CORPUS": corpus, "HARD": hard, "SOFT": soft, "DETOUR": folder / ".." / "hard.txt", "VECTORS": vectors}
+    named |= {"MODEL": model, "TOKENIZER": model / "tokenizer.json", "MATRIX": model / "model.safetensors"}
+    return {name: str(path) for name, path in named.items()} | {"FOLDER": str(folder)}
+
+
+def content_of(folder):
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+@pytest.mark.parametrize(
+    ("arguments", "first", "second"),
+    [
+        ("cluster CORPUS --report CORPUS", "The corpus", "--report"),
+        ("cluster CORPUS --report HARD", "The corpus", "--report"),
+        ("cluster CORPUS --report SOFT", "The corpus", "--report"),
+        ("cluster SOFT --report DETOUR", "The corpus", "--report"),
+        ("cluster CORPUS --vectors VECTORS --report VECTORS", "--vectors", "--report"),
+        ("cluster CORPUS --vectors MODEL --report TOKENIZER", "--vectors", "--report"),
+        ("cluster CORPUS --vectors TOKENIZER --report MATRIX", "--vectors", "--report"),
+        ("search CORPUS cat --index CORPUS", "The corpus", "--index"),
+        ("search SOFT cat --index FOLDER", "The corpus", "--index"),
+        ("search VECTORS --like HARD --index FOLDER", "--like", "--index"),
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(mcsg, places, tmp_path, arguments, first, second):
+    before = content_of(tmp_path)
+    error = mcsg(*(places.get(argument, argument) for argument in arguments.split()), code=1).err
+    assert f"mcsg: error: {first} and {second} are one file, {tmp_path}" in error
+    assert error.endswith(": write to another one.\n")
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors of POSIX")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("cluster CORPUS -n 2", "The corpus and standard output are one file, CORPUS"),
+        ("cluster - -n 2", "The corpus and standard output are one file:"),
+        ("search VECTORS cat --like CORPUS", "--like and standard output are one file, CORPUS"),
+        ("compare cat dog --corpus CORPUS", "The corpus and standard output are one file, CORPUS"),
+        ("evaluate CORPUS", "The file of pairs and standard output are one file, CORPUS"),
+        ("cluster VECTORS --report CORPUS", "--report and standard output are one file, CORPUS"),
+        ("cluster VECTORS --report /dev/stdout", "--report and standard output are one file, /dev/stdout"),
+        ("search VECTORS cat --index FOLDER", "--index and standard output are one file, FOLDER"),
+    ],
+)
+def test_standard_output_that_is_used_otherwise_is_refused(places, monkeypatch, tmp_path, capsys, arguments, message):
+    before = content_of(tmp_path)
+    with open(places["HARD"], "a") as out, open(places["SOFT"]) as given:
+        places["/dev/stdout"] = f"/dev/fd/{out.fileno()}"
+        for name, path in places.items():
+            message = message.replace(name, path)
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stdin", given)
+        assert main([places.get(argument, argument) for argument in arguments.split()]) == 1
+    assert capsys.readouterr().err.startswith(f"mcsg: error: {message}")
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_pipes_and_devices_may_be_read_and_written(tmp_path):
+    """As by process substitution, and on a terminal."""
+    (tmp_path / "report.html").touch()
+    command = f"{shlex.quote(sys.executable)} -m sklearn_mcsg cluster <(printf 'a cat\\na dog\\nshares\\n') -n 2"
+    command += " --report >(cat > report.html) --quiet --format csv | cat; wait"
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert len(result.stdout.splitlines()) == 4
+    assert check_paths(Namespace(corpus=os.devnull, report=os.devnull, vectors="glove-6b-50d")) is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_links_to_themselves_are_said(mcsg, corpus, tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for arguments in (["cluster", corpus, "--report", loop], ["search", corpus, "cat", "--index", loop]):
+        assert mcsg(*arguments, code=1).err == f"mcsg: error: {loop}: the link leads back to itself.\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_no_file_handles_are_said(corpus, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "a.parquet"
+    table.touch()
+    code = "import os, resource, sys\nfrom sklearn_mcsg.cli import main, _options, _paths\nimport pyarrow.parquet\n"
+    code += "_, limit = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+    code += "used = os.dup(0)\nresource.setrlimit(resource.RLIMIT_NOFILE, (used, limit))\n"
+    code += "for path in sys.argv[1:]:\n    main(['dedupe', path])\n"
+    result = subprocess.run(
+        [sys.executable, "-c", code, corpus, str(table)], capture_output=True, text=True, timeout=60
+    )
+    reason = "no file handles are left: close files, or raise the limit (ulimit -n)."
+    assert result.stderr.splitlines() == [f"mcsg: error: {path}: {reason}" for path in (corpus, table)]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read and write everything")
+def test_no_permission_is_said(mcsg, corpus, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    report = folder / "report.html"
+    report.touch(0o400)
+    assert (
+        f"{report}: there is no permission to write to it." in mcsg("cluster", corpus, "--report", report, code=1).err
+    )
+    folder.chmod(0o500)
+    other = folder / "other.html"
+    assert f"{other}: there is no permission to write to its" in mcsg("cluster", corpus, "--report", other, code=1).err
+    os.chmod(corpus, 0)
+    assert f"{corpus}: Permission denied." in mcsg("cluster", corpus, code=1).err
+    folder.chmod(0o700)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+def test_parquet_from_a_pipe(mcsg, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY)
+    assert "a.parquet: Parquet cannot be read from a pipe" in mcsg("dedupe", path, code=1).err
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("arguments", [["compare", "TEXT", "cat"], ["compare", "cat", "TEXT"], ["search", "x", "TEXT"]])
+def test_texts_that_are_not_unicode_are_refused(mcsg, arguments):
+    text = os.fsdecode(b"caf\xe9") if os.name == "posix" else "caf\udce9"
+    error = mcsg(*(text if argument == "TEXT" else argument for argument in arguments), code=2).err
+    assert "expected a text in the encoding of the locale, as UTF-8, got 'caf\\udce9'" in error
 
 
 def readme_commands():
@@ -877,6 +1183,15 @@ def test_a_closed_standard_output_is_said():
     assert result.stderr == b"mcsg: error: standard output is closed.\n"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_a_closed_standard_error_takes_the_notes_with_it(corpus):
+    command = f"{shlex.quote(sys.executable)} -m sklearn_mcsg"
+    for arguments, code in ((f"dedupe {shlex.quote(corpus)} --unique --threshold 0", 0), ("dedupe nowhere", 1)):
+        result = subprocess.run(["sh", "-c", f"{command} {arguments} 2>&-"], stdout=subprocess.PIPE, timeout=60)
+        assert result.returncode == code
+        assert result.stdout.decode().splitlines() == ([] if code else TEXTS)
+
+
 def test_a_closed_standard_input_is_said(mcsg, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     error = mcsg("cluster", "-", code=1).err
@@ -889,7 +1204,7 @@ def test_a_full_disk_under_standard_output_is_said(corpus):
         command = [sys.executable, "-m", "sklearn_mcsg", "dedupe", corpus, "--unique", "--quiet"]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert result.returncode == 1
-    assert result.stderr == b"mcsg: error: Standard input or output: No space left on device.\n"
+    assert result.stderr == b"mcsg: error: Standard input or output: the disk is full.\n"
 
 
 def test_an_index_that_does_not_fit_on_the_disk_is_named(mcsg, corpus, tmp_path, monkeypatch):

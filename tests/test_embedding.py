@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import Exponential
+from conftest import Exponential, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import logm, sqrtm
@@ -176,6 +176,7 @@ def test_a_group_at_the_mean_of_the_corpus_has_no_direction():
     assert_allclose(model.transform([x]), 0, atol=1e-9)
 
 
+@traces_memory
 def test_wide_coordinates_are_computed_in_bounded_memory():
     rng = np.random.default_rng(0)
     groups = Groups(rng.normal(size=(8000, 24)), np.arange(0, 8001, 4))
@@ -188,6 +189,7 @@ def test_wide_coordinates_are_computed_in_bounded_memory():
     assert peak < result.nbytes + 64 * 2**20, "2000 covariance matrices alone would take 9 MiB, several times over"
 
 
+@traces_memory
 def test_it_keeps_no_groups_and_streams(make_groups):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(500, 20)).astype(np.float32)
@@ -263,7 +265,7 @@ def test_uses_take_it_as_they_take_a_similarity(make_groups, tmp_path):
     index.save(tmp_path / "index")
     loaded = GroupNeighbors.load(tmp_path / "index")
     assert_array_equal(loaded.kneighbors(Y), index.kneighbors(Y))
-    grown = loaded.partial_fit(Y)
+    grown = loaded.set_params(growth=None).partial_fit(Y)
     assert_array_equal(grown.kneighbors(Y, 1, return_distance=False).ravel(), np.arange(60, 65))
     assert_array_equal(grown.remove(np.arange(60, 65)).kneighbors(Y), index.kneighbors(Y))
     copies = Groups.concatenate([X, X[:2]])

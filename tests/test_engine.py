@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,12 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import ThreadpoolController
 
 from sklearn_mcsg import (
+    LIKELIHOODS,
     DiagonalGaussian,
     Groups,
     ModelComparisonSimilarity,
@@ -52,6 +54,20 @@ def assert_same_matrix(model, X, Y=None, rtol=1e-10):
     size = max(np.abs(model.score_samples(X)).max(), 1)
     truth = one_by_one(model, X, X if Y is None else Y)
     assert_allclose(model.pairwise(X, Y), truth, rtol=0, atol=rtol * size)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("weight", [1e-8, 1e19, 1e99])
+def test_weights_of_any_scale(weight, engine, likelihood):
+    """A divergence does not depend on the unit of the weights; their products exceed single precision."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(rng.normal(size=3), size=(5, 3)).astype(np.float32) for _ in range(8)]
+    model = ModelComparisonSimilarity(likelihood, output="divergence")
+    with engine_context(engine):
+        expected = model.pairwise(arrays)
+        found = model.pairwise(Groups.from_list(arrays, weights=np.full((8, 5), weight)))
+    assert_allclose(found, expected, rtol=1e-5)
 
 
 @every_combination
@@ -203,6 +219,7 @@ def test_bad_out_gets_a_sentence_before_any_work(make_groups):
 # Memory, start-up, progress, interruption ---------------------------------------------------------------------------
 
 
+@traces_memory
 def test_statistics_from_a_table_stay_within_the_working_memory():
     """200 000 words in 50 dimensions are 80 MB as vectors, which must never exist."""
     rng = np.random.default_rng(0)
@@ -294,11 +311,80 @@ with engine_context("numba"):
 """
 
 
-def test_kernels_compile_where_nothing_can_be_written(tmp_path):
-    """A folder below a file cannot exist; the compiled code then lives for the process only."""
+def test_kernels_compile_where_the_chosen_folder_cannot_be_written(tmp_path):
+    """A folder below a file cannot exist; the compiled code is then kept beside the package, or in the user's cache."""
     (tmp_path / "file").write_text("")
     result = run(COMPILE, NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache"))
     assert result.stdout.strip() == "(5, 5)", result.stderr
+
+
+NOWHERE = """
+from numba.core.caching import CacheImpl, UserProvidedCacheLocator
+CacheImpl._locator_classes = [UserProvidedCacheLocator]
+"""
+FULL_DISK = """
+import resource
+import sklearn_mcsg.datasets, numba  # what Python compiles and writes itself
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+"""
+
+
+def said(result, times=1):
+    """Warnings that each process gives once, in the first lines of their text."""
+    assert result.stdout.strip() == "(5, 5)", result.stderr
+    warned = [line for line in result.stderr.splitlines() if "UserWarning: " in line]
+    assert len(warned) == times, result.stderr
+    return warned[0].partition("UserWarning: ")[2] if warned else ""
+
+
+@pytest.mark.parametrize("before", [NOWHERE, pytest.param(FULL_DISK, marks=posix)], ids=["nowhere", "full disk"])
+def test_kernels_compile_where_nothing_can_be_written(before, tmp_path):
+    """The compiled code then lives for the process only."""
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" if before == NOWHERE else tmp_path
+    warning = said(run(before + COMPILE, NUMBA_CACHE_DIR=str(folder)))
+    assert warning.startswith("Compiled code cannot be kept")
+    assert "every process compiles again" in warning
+    assert not list(tmp_path.rglob("*.nb*"))
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def zeroed(path):
+    """Half of the file, as a file system may leave it that had noted its length only."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
+
+
+@pytest.mark.parametrize(("kind", "damaged"), [("nbi", emptied), ("nbc", truncated), ("nbc", zeroed)])
+def test_damaged_compiled_code_is_replaced(kind, damaged, compiled_folder, tmp_path):
+    shutil.copytree(compiled_folder, tmp_path, dirs_exist_ok=True)
+    for path in tmp_path.rglob(f"*.{kind}"):
+        damaged(path)
+    assert "is damaged" in said(run(COMPILE, NUMBA_CACHE_DIR=str(tmp_path)))
+    said(run(COMPILE, NUMBA_CACHE_DIR=str(tmp_path)), times=0)
+
+
+def test_compiled_code_that_cannot_be_replaced(compiled_folder, tmp_path):
+    shutil.copytree(compiled_folder, tmp_path, dirs_exist_ok=True)
+    for path in tmp_path.rglob("*.nbi"):
+        path.unlink()
+        path.mkdir()
+    assert said(run(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))).startswith(f"Compiled code cannot be kept in {tmp_path}")
+
+
+@pytest.fixture(scope="module")
+def compiled_folder(tmp_path_factory):
+    """A folder with the compiled code of the diagonal model."""
+    folder = tmp_path_factory.mktemp("compiled")
+    said(run(COMPILE, NUMBA_CACHE_DIR=str(folder)), times=0)
+    return folder
 
 
 def test_kernels_are_compiled_once_per_machine(tmp_path):

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS, Exponential
+from conftest import COMBINATIONS, Exponential, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import NotFittedError
@@ -468,6 +468,7 @@ def peak_of(function):
     return peak
 
 
+@traces_memory
 def test_few_pairs_of_a_large_matrix_take_little_memory():
     matrix = np.random.default_rng(0).normal(size=(800, 800))
     labels = [f"a{i}" for i in range(800)], [f"b{i}" for i in range(800)]
@@ -487,6 +488,7 @@ def long_groups():
     return X, a, b, labels
 
 
+@traces_memory
 def test_long_texts_are_explained_in_blocks(long_groups):
     X, a, b, labels = long_groups
     embedding = GroupEmbedding(prior_strength=1).fit(X)
@@ -532,6 +534,7 @@ def test_drawings_of_long_texts_show_the_words_that_contribute_most(kind, long_g
         assert shown == [labels[0][i] for i in most]
 
 
+@traces_memory
 def test_vectors_are_left_out_in_blocks(make_groups):
     groups = make_groups(3, 4, (300, 301), weighted=True)
     model = ModelComparisonSimilarity("diag", "bayes").fit(groups)

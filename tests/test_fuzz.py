@@ -14,13 +14,16 @@ import pytest
 from hypothesis import HealthCheck, configuration, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline, make_pipeline
 from test_files import FORMATS, gzipped, zipped
 from test_storage import as_bytes, content, forge
 
 from sklearn_mcsg import (
     SIF,
     EmbeddingVectorizer,
+    GroupEmbedding,
     GroupNeighbors,
+    MeanVector,
     ModelComparisonClassifier,
     ModelComparisonSimilarity,
     TextSearch,
@@ -326,28 +329,46 @@ def test_arrays_of_static_models(static_model):
 TEXTS = ["the cat sat", "a dog ran", "cat and dog", "tax of cats", "the the tax", "dog tax"]
 
 
-def calibrated_index(groups):
+def calibrated_index(groups, folder):
     index = GroupNeighbors(n_neighbors=2).fit(groups)
     with pytest.warns(UserWarning, match="p-values will be rough"):
         index.similarity_.calibrate(random_state=0)
     return index
 
 
-def text_search(groups):
+def text_search(groups, folder):
     words = ("the", "cat", "dog", "ran", "tax", "and")
     pipeline = make_text_embedding(vectors=(words, np.random.default_rng(1).normal(size=(6, 4))), random_state=0)
     return TextSearch(pipeline).fit(TEXTS)
 
 
+def search_of_counted_words(groups, folder):
+    words = ["the", "cat", "dog", "ran", "tax", "and"]
+    vectorizer = EmbeddingVectorizer((words, np.random.default_rng(1).normal(size=(6, 4))), frequencies=None)
+    return TextSearch(make_pipeline(vectorizer, GroupEmbedding(random_state=0)), words="share").fit(TEXTS)
+
+
+def index_of_a_vectors_file(groups, folder):
+    (folder / "vectors.txt").write_text("the 1 0 0 0\ncat 0 1 0 1\ndog 0 1 0 0\ntax 0 0 1 2\nran 1 1 0 0\n")
+    vectorizer = EmbeddingVectorizer(folder / "vectors.txt", weighting="norm")
+    return GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(TEXTS)
+
+
 SAVED = {
     "calibrated": calibrated_index,
-    "full": lambda X: GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance")).fit(X),
-    "vmf": lambda X: GroupNeighbors(ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)).fit(
-        X
-    ),
-    "baseline": lambda X: GroupNeighbors(SIF(1)).fit(X),
-    "classifier": lambda X: ModelComparisonClassifier().fit(X, ["a", "b", "c"] * 2),
+    "full": lambda X, _: GroupNeighbors(ModelComparisonSimilarity("full", "tic", output="distance")).fit(X),
+    "vmf": lambda X, _: GroupNeighbors(
+        ModelComparisonSimilarity("vmf", "bic", output="centered", prior_strength=1.0)
+    ).fit(X),
+    "baseline": lambda X, _: GroupNeighbors(SIF(1)).fit(X),
+    "classifier": lambda X, _: ModelComparisonClassifier().fit(X, ["a", "b", "c"] * 2),
+    "landmarks": lambda X, _: GroupNeighbors(GroupEmbedding(method="landmarks", random_state=0), n_neighbors=2).fit(X),
+    "candidates": lambda X, _: GroupNeighbors(
+        GroupEmbedding(random_state=0), algorithm="approximate", n_neighbors=2
+    ).fit(X),
     "texts": text_search,
+    "counted words": search_of_counted_words,
+    "vectors file": index_of_a_vectors_file,
 }
 
 
@@ -376,6 +397,12 @@ def subtrees(tree):
             yield from subtrees(value)
 
 
+def part_of(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
 def put(tree, path, value):
     if not path:
         return value
@@ -388,7 +415,12 @@ def use(estimator):
     """Ask an estimator what it was saved for."""
     X = [np.eye(4), np.ones((1, 4))]
     if isinstance(estimator, TextSearch):
-        assert np.isfinite(estimator.search(["a cat", "tax"], 1).distances).all()
+        for queries in (None, ["a cat", "tax"]):
+            assert np.isfinite(estimator.search(queries, 1).distances).all()
+        assert estimator.partial_fit(["dog of cats"]).search(["tax"], 1).indices.shape == (1, 1)
+    elif hasattr(estimator, "similarity_") and isinstance(estimator.similarity_, Pipeline):
+        assert np.isfinite(estimator.kneighbors(["a cat", "tax"], n_neighbors=1)[0]).all()
+        assert estimator.partial_fit(["dog of cats"]).kneighbors(["tax"], n_neighbors=1)[1].shape == (1, 1)
     elif isinstance(estimator, ModelComparisonClassifier):
         assert estimator.predict(X).shape == (2,)
         assert np.isfinite(estimator.predict_proba(X)).all()
@@ -404,7 +436,7 @@ def use(estimator):
 def test_indexes(tmp_path, name):
     valid, path = tmp_path / "valid", tmp_path / "index"
     rng = np.random.default_rng(0)
-    estimator = SAVED[name]([rng.normal(size=(3, 4)) for _ in range(6)])
+    estimator = SAVED[name]([rng.normal(size=(3, 4)) for _ in range(6)], tmp_path)
     storage.save(valid, estimator)
     before = content(valid)
     every = list(places(before))
@@ -416,7 +448,8 @@ def test_indexes(tmp_path, name):
         shutil.copytree(valid, path)
         kind = data.draw(st.sampled_from(["json", "bytes", "array", "numbers"]))
         if kind == "json":
-            value = put(before, data.draw(st.sampled_from(every)), data.draw(json_values()))
+            other = part_of(before, data.draw(st.sampled_from(every)))
+            value = put(before, data.draw(st.sampled_from(every)), data.draw(st.one_of(json_values(), st.just(other))))
             (path / "index.json").write_text(json.dumps(value))
         elif kind == "bytes":
             file = data.draw(st.sampled_from(sorted(valid.glob("*.*"))))
@@ -445,13 +478,18 @@ def other_array(data, array):
     kind = data.draw(st.sampled_from(["value", "shape", "dtype", "constant"]))
     if kind == "value" and array.size:
         array = array.copy()
-        numbers = [0, 1, -1, 127, *([1e300, -1e300, np.nan, np.inf, 1e-300] if array.dtype.kind == "f" else [])]
-        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(numbers))
+        numbers = [0, 1, -1, 127]
+        if array.dtype.kind == "f":
+            large = np.finfo(array.dtype).max / 1e8
+            numbers += [large, -large, np.nan, np.inf, 1 / large]
+        place, number = data.draw(st.integers(0, array.size - 1)), data.draw(st.sampled_from(numbers))
+        array.flat[place] = array.dtype.type(number)
     elif kind == "shape":
         shapes = [array[:-1], array[:0], np.concatenate([array, array]), array[None], array.ravel(), array[..., :1]]
         array = data.draw(st.sampled_from(shapes))
     elif kind == "dtype":
-        array = array.astype(data.draw(st.sampled_from(["f4", "f8", "i8", "?", "u1", "f2", "U5", "c16"])))
+        dtype = data.draw(st.sampled_from(["f4", "f8", "i8", "?", "u1", "f2", "U5", "c16"]))
+        array = np.ones(array.shape, dtype) if array.dtype.kind == "U" else array.astype(dtype)
     elif kind == "constant":
         array = np.full_like(array, data.draw(st.sampled_from([0, 1, -1])))
     return array

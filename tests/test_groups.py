@@ -291,6 +291,22 @@ BAD_PARTS = {
     "float indices": (dict(offsets=[0, 2], indices=[0.0, 1.0]), ValueError, "indices must be a 1-d array of integers"),
     "negative weight": (dict(offsets=[0, 1, 2], weights=[1, -2]), ValueError, "Group 1 has weight -2.0"),
     "NaN weight": (dict(offsets=[0, 1, 2], weights=[np.nan, 1]), ValueError, "Group 0 has weight nan"),
+    "weights that overflow": (
+        dict(offsets=[0, 0, 2], weights=[1e308, 1e308]),
+        ValueError,
+        r"Group 1 has weights that sum to inf: the sum must be 0, or lie between 1e-100 and 1e\+100. Divide",
+    ),
+    "weights whose products overflow": (
+        dict(offsets=[0, 1, 2], weights=[1, 1e160]),
+        ValueError,
+        r"Group 1 has weights that sum to 1e\+160",
+    ),
+    "subnormal weights": (
+        dict(offsets=[0, 2], weights=[1e-320, 1e-320]),
+        ValueError,
+        "Group 0 has weights that sum to 1.9999.*e-320",
+    ),
+    "integers beyond floats": (dict(offsets=[0, 2], weights=[10**400, 1]), TypeError, "weights must hold numbers"),
     "too few weights": (dict(offsets=[0, 2], weights=[1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
     "text weights": (dict(offsets=[0, 2], weights=["a", "b"]), TypeError, "weights must hold numbers"),
 }

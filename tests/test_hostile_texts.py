@@ -124,6 +124,7 @@ def growth(read, kind):
     return double / single
 
 
+@pytest.mark.thread_unsafe(reason="the time of the process is that of all threads")
 @pytest.mark.parametrize("reader", READERS)
 def test_twice_the_text_takes_twice_the_time(reader):
     assert len(KINDS) >= 60

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, traces_memory
 from numpy.testing import assert_allclose
 
 from sklearn_mcsg import LIKELIHOODS, EmbeddingVectorizer, GroupEmbedding, Groups, ModelComparisonSimilarity
@@ -69,6 +69,7 @@ def test_embedding_of_a_large_group(likelihood):
         )
 
 
+@traces_memory
 @every_combination
 def test_memory_does_not_grow_with_the_group(likelihood, criterion):
     groups = one_large(100_000, n_features=10)
@@ -131,6 +132,7 @@ LONG = {  # a third of a million characters each
 }
 
 
+@traces_memory
 @pytest.mark.filterwarnings("ignore:.*have no words")
 @pytest.mark.parametrize("kind", LONG)
 def test_a_long_text_takes_little_memory(kind, monkeypatch):

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
+from conftest import traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import DBSCAN, HDBSCAN, SpectralClustering
 from sklearn.exceptions import NotFittedError
@@ -31,6 +32,7 @@ from sklearn_mcsg import (
     find_duplicates,
     make_text_similarity,
 )
+from sklearn_mcsg.search import search_of
 
 SIMILARITIES = [
     *(ModelComparisonSimilarity(likelihood, output="distance") for likelihood in LIKELIHOODS),
@@ -327,7 +329,8 @@ def test_calibration_is_saved(tmp_path, make_groups):
 def test_jobs_of_the_index_are_not_left_with_the_similarity(make_groups):
     index = GroupNeighbors(n_jobs=2).fit(make_groups())
     index.kneighbors()
-    assert index._search().n_jobs == index._search().comparer.comparison.n_jobs == 2
+    search = search_of(index)
+    assert search.n_jobs == search.comparer.comparison.n_jobs == 2
     assert index.similarity_.n_jobs is None
 
 
@@ -354,6 +357,7 @@ def test_exact_duplicates_are_found_at_any_level():
     assert [group.tolist() for group in found] == [[i, 300 + i] for i in range(5)]
 
 
+@traces_memory
 def test_memory_of_many_duplicates_is_bounded():
     X = np.zeros((4000, 2))
     tracemalloc.start()

@@ -1,12 +1,16 @@
 """The page of clusters: what it holds, that it holds it as text, and what it does in a browser."""
 
 import csv
+import errno
 import io
 import json
 import os
 import re
 import shutil
+import signal
+import stat
 import subprocess
+import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -22,6 +26,7 @@ from sklearn_mcsg import (
     TextClusters,
     VonMisesFisher,
     __version__,
+    _disk,
     cluster_report,
     cluster_texts,
     make_text_embedding,
@@ -498,16 +503,166 @@ def test_a_report_is_replaced_in_one_step(tmp_path, monkeypatch):
     assert link.is_symlink()
     assert path.read_text(encoding="utf-8") == "new \u2603"
 
-    def full(self, *args, **kwargs):
-        raise OSError(28, "No space left on device")
+    def full(*args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    for method in ("write_text", "replace"):
+    for function in ("fsync", "replace"):
         with monkeypatch.context() as patched:
-            patched.setattr(Path, method, full)
-            with pytest.raises(OSError, match="report.html could not be written: No space left.* has not changed"):
+            patched.setattr(os, function, full)
+            with pytest.raises(OSError, match="report.html could not be written: the disk is full; it has not changed"):
                 write_report(path, "newer")
+            with pytest.raises(OSError, match="other.html could not be written: the disk is full; nothing was written"):
+                write_report(tmp_path / "other.html", "newer")
     assert path.read_text(encoding="utf-8") == "new \u2603"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_report_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path, umask):
+    path = tmp_path / "report.html"
+    write_report(path, "new")
+    assert mode_of(path) == 0o640
+    for mode in (0o600, 0o666):
+        path.chmod(mode)
+        write_report(path, "newer")
+        assert mode_of(path) == mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_report_is_never_more_open_than_the_one_it_replaces(tmp_path, umask, monkeypatch):
+    """Neither while it is written, nor when its group cannot be kept."""
+    path = tmp_path / "report.html"
+    path.touch()
+    path.chmod(0o660)
+    written = []
+
+    def seen(descriptor):
+        written.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+
+    def refused(*args):
+        raise PermissionError(errno.EPERM, "not permitted")
+
+    monkeypatch.setattr(os, "fsync", seen)
+    monkeypatch.setattr(os, "fchown", refused)
+    old = path.stat()
+    other = os.stat_result([old.st_mode, old.st_ino, old.st_dev, 1, old.st_uid, old.st_gid + 1, 0, 0, 0, 0])
+    monkeypatch.setattr(_disk, "_status_of", lambda path: other)
+    write_report(path, "new")
+    assert written == [0o600]
+    assert mode_of(path) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="another owner needs root")
+def test_a_report_keeps_its_owner(tmp_path):
+    path = tmp_path / "report.html"
+    path.touch()
+    os.chown(path, 12345, 54321)
+    write_report(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_the_rest_of_a_killed_write_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    code = "import os, signal, sys\nfrom sklearn_mcsg.report import write_report\n"
+    code += "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_report(sys.argv[1], 'new')\n"
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
+        assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 2, "the second write removed what the first left"
+    write_report(path, "newer")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks and links of POSIX")
+def test_what_is_not_the_rest_of_a_killed_write_remains(tmp_path, monkeypatch):
+    """Files of others, of users and of writers that are at work, links, pipes, folders."""
+    names = [f".mcsg-{i:032x}" for i in range(5)]
+    (tmp_path / names[0]).symlink_to(tmp_path / "mine")
+    os.mkfifo(tmp_path / names[1])
+    (tmp_path / names[2]).mkdir()
+    (tmp_path / ".mcsg-mine").touch()
+    (tmp_path / ".report.html.0123abcd").touch()
+    (tmp_path / names[3]).touch()
+    before = sorted(tmp_path.iterdir())
+    with open(tmp_path / names[3], "rb") as at_work:
+        _disk.fcntl.flock(at_work, _disk.fcntl.LOCK_EX)
+        write_report(tmp_path / "report.html", "page")
+        assert sorted([*before, tmp_path / "report.html"]) == sorted(tmp_path.iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: 4711)
+        write_report(tmp_path / "report.html", "page")
+    assert (tmp_path / names[3]).exists(), "a file of another user"
+    with monkeypatch.context() as patched:
+        patched.setattr(_disk.fcntl, "flock", no_locks)
+        write_report(tmp_path / "report.html", "page")
+    assert (tmp_path / names[3]).exists(), "whether somebody writes it is not known"
+    write_report(tmp_path / "report.html", "page")
+    assert not (tmp_path / names[3]).exists()
+
+
+def no_locks(*args):
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_write_that_is_swept_before_it_is_locked_begins_anew(tmp_path, monkeypatch):
+    flock, calls = _disk.fcntl.flock, []
+
+    def swept(descriptor, how):
+        calls.append(how)
+        if len(calls) == 1:
+            next(tmp_path.glob(".mcsg-*")).unlink()
+        if len(calls) == 2:
+            raise BlockingIOError(errno.EWOULDBLOCK, "locked")
+        flock(descriptor, how)
+
+    monkeypatch.setattr(_disk.fcntl, "flock", swept)
+    write_report(tmp_path / "report.html", "page")
+    assert len(calls) == 3
+    assert (tmp_path / "report.html").read_text() == "page"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows limits the whole path")
+def test_a_report_whose_name_is_as_long_as_names_can_be(tmp_path):
+    path = tmp_path / ("x" * 250 + ".html")
+    write_report(path, "page")
+    assert path.read_text() == "page"
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/", "new/", ""])
+def test_a_report_needs_the_name_of_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"is a folder: name a file|does not name a file"):
+        write_report(name, "page")
+    assert [file.name for file in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_report_that_is_a_link_to_itself(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(OSError, match="symbolic links"):
+        write_report(loop, "page")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+def test_a_device_that_is_full():
+    with pytest.raises(OSError, match=r"/dev/full could not be written: the disk is full\.$"):
+        write_report("/dev/full", "page")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")

@@ -18,7 +18,7 @@ PACKAGE = Path(sklearn_mcsg.__file__).parent
 
 # A room may import those before it. `doc/developing.rst` draws this.
 DRAWING = """
-    _version _sklearn _checks _memory _extras _lazy
+    _version _sklearn _checks _memory _extras _lazy _disk
     groups storage likelihoods criteria engine
     explanation similarity embedding search clustering classification segmentation
     text datasets report cli __main__

@@ -317,7 +317,7 @@ def test_texts_without_words_are_never_found():
 def test_added_texts(words):
     grown = TextSearch(words=words).partial_fit(TEXTS[:50]).partial_fit(TEXTS[50:])
     found = grown.search(QUERIES, len(TEXTS))
-    pipeline = make_text_embedding().fit(TEXTS[:50])
+    pipeline = make_text_embedding().fit(TEXTS)
     cosines = pipeline.transform(QUERIES) @ pipeline.transform(TEXTS).T
     assert_allclose(1 - found.distances, np.take_along_axis(cosines, found.indices, axis=1), atol=1e-5)
     if words is not None:

@@ -19,6 +19,7 @@ from sklearn_mcsg import (
     Criterion,
     DiagonalGaussian,
     FullGaussian,
+    GroupEmbedding,
     Groups,
     Likelihood,
     ModelComparisonSimilarity,
@@ -487,6 +488,11 @@ def test_bad_parameters_get_a_sentence(name, make_groups):
         model_comparison_similarity(X, **{name: value})
 
 
+def test_too_many_pseudo_vectors_get_a_sentence(make_groups):
+    with pytest.raises(ValueError, match=r"prior_strength=1e\+200 is more than 1e\+100 pseudo-vectors"):
+        ModelComparisonSimilarity(prior_strength=1e200).fit(make_groups(3, 2))
+
+
 def test_bad_calls_get_a_sentence(make_groups):
     X, wide = make_groups(4, 3), make_groups(4, 5)
     model = ModelComparisonSimilarity()
@@ -545,6 +551,26 @@ def test_a_result_beyond_single_precision_is_an_error(make_groups):
     for call in (model.score_samples, model.pairwise, lambda X: model.paired(X, X)):
         with pytest.raises(ValueError, match="exceeds the range of float32"):
             call(X)
+
+
+def test_weights_too_small_for_distances_are_an_error():
+    """A weight of 1e-12 vanishes beside the penalty; what does not add the two is exact."""
+    X = [np.eye(3), 2 * np.eye(3), 3 * np.eye(3)]
+    tiny = Groups.from_list(X, weights=np.multiply([[1], [1e-12], [1]], np.ones(3)))
+    for output in ("distance", "divergence", "centered"):
+        with pytest.raises(ValueError, match="The weights of group 1 sum to 3e-12: its distances would be lost"):
+            ModelComparisonSimilarity(output=output).fit(tiny)
+    balanced = ModelComparisonSimilarity(output="distance", balanced=True)
+    assert_allclose(balanced.pairwise(tiny), balanced.pairwise(X))
+    assert_allclose(GroupEmbedding().fit(X).transform(tiny), GroupEmbedding().fit(X).transform(X), atol=1e-12)
+
+
+def test_pooled_weights_do_not_overflow():
+    """The sum of two of the largest weights, and products of it, are numbers."""
+    X = Groups.from_list([np.eye(3), 2 * np.eye(3)], weights=np.full((2, 3), 3e99))
+    values = ModelComparisonSimilarity("spherical", output="divergence").pairwise(X, X.pooled())
+    assert (values > 0).all()
+    assert np.isfinite(values).all()
 
 
 def test_values_of_weight_0_do_not_matter():

@@ -5,10 +5,14 @@ import importlib
 import json
 import multiprocessing
 import os
+import pickle
+import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
 import zlib
 
@@ -28,9 +32,14 @@ from sklearn_mcsg import (
     MeanVector,
     ModelComparisonClassifier,
     ModelComparisonSimilarity,
+    TextSearch,
+    _disk,
+    make_text_embedding,
+    storage,
+    update_index,
 )
 from sklearn_mcsg.engine.coordinates import Axes
-from sklearn_mcsg.storage import _folder, register
+from sklearn_mcsg.storage import _folder, _lock, register
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
@@ -168,7 +177,7 @@ DAMAGE = {
     "older version": (lambda p: change(p, version=1), "older version.*format 1, .*build the index again"),
     "version 0.1.0": (
         lambda p: change(p, version=3),
-        r"index was saved by an older version of sklearn_mcsg \(format 3, this one reads 4\): build the index again\.$",
+        r"index was saved by an older version of sklearn_mcsg \(format 3, this one reads 5\): build the index again\.$",
     ),
     "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
     "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),
@@ -188,6 +197,18 @@ DAMAGE = {
     "unknown class of a notebook": (
         lambda p: change(p, object={"class": "__main__:a.<locals>.Mine", "parts": {}, "state": {}}),
         "index holds __main__.a.<locals>.Mine, which is not registered: define it, then load again",
+    ),
+    "name of a class with control characters": (
+        lambda p: change(p, object={"class": "Po\x1b[2Jp\u202een", "parts": {}, "state": {}}),
+        r"index holds a Po\\x1b\[2Jp\\u202een, which this version of sklearn_mcsg cannot load",
+    ),
+    "deeply nested": (
+        lambda p: (p / "index.json").write_text('{"format": ' + "[" * 10**5),
+        "index.json cannot be read.*recursion",
+    ),
+    "long name of a parameter": (
+        lambda p: put(1, "parts", "a" * 5000)(p),
+        "damaged.*unexpected keyword argument 'a{300,450}.$",
     ),
     "long name of a class": (
         lambda p: change(p, object={"class": "a" * 5000, "parts": {}, "state": {}}),
@@ -344,7 +365,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(saved, tmp_path, monkeypatc
 
     monkeypatch.setattr(_folder.os, "fsync", full)
     state = "the index that it holds has not changed" if exists else "nothing was written"
-    with pytest.raises(OSError, match=f"{path.name} could not be saved: No space left on device; {state}"):
+    with pytest.raises(OSError, match=f"{path.name} could not be saved: the disk is full; {state}"):
         index_of(5).save(path)
     assert path.exists() == exists
     if exists:
@@ -514,6 +535,577 @@ def test_an_array_that_occurs_twice_is_stored_once(tmp_path):
         assert np.array_equal(loaded.kneighbors(["a a", "b"]), index.kneighbors(["a a", "b"]))
 
 
+# Files that are none, and errors of the system ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_time():
+    """A test that waits for ever fails instead."""
+
+    def fail(*_):
+        raise AssertionError("it waits for ever")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def become(kind, path):
+    """Put something that is no regular file in the place of a file."""
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to({"device": "/dev/zero", "link to itself": path, "link to nothing": "nothing"}[kind])
+
+
+@POSIX
+@pytest.mark.parametrize("mmap_mode", [None, "r"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link to itself", "link to nothing"])
+@pytest.mark.parametrize("which", ["array", "content"])
+def test_only_regular_files_are_opened(saved, in_time, which, kind, mmap_mode):
+    become(kind, file_of(saved, 1) if which == "array" else saved / "index.json")
+    reason = {"link to itself": "the link leads back to itself", "link to nothing": "is missing|has no index.json"}
+    with pytest.raises((OSError, ValueError), match=f"{saved}.*({reason.get(kind, 'Not a regular file')})"):
+        GroupNeighbors.load(saved, mmap_mode=mmap_mode)
+
+
+@POSIX
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_file_is_not_replaced(saved, in_time, kind):
+    become(kind, saved / "index.json")
+    with pytest.raises(OSError, match=r"could not be opened: index.json: Not a regular file; nothing was written"):
+        index_of(5).save(saved)
+
+
+@POSIX
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself", "link to nothing", "link to a file"])
+def test_a_lock_that_is_no_file_is_refused(saved, tmp_path, in_time, kind):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    if kind == "link to a file":
+        (saved / ".lock").unlink()
+        (saved / ".lock").symlink_to(mine)
+    else:
+        become(kind, saved / ".lock")
+    reason = ".lock: (Not a regular file|Too many levels of symbolic links)"
+    with pytest.raises(OSError, match=f"could not be saved: {reason}; the index that it holds has not changed"):
+        index_of(5).save(saved)
+    assert mine.read_text() == "mine"
+    assert GroupNeighbors.load(saved).n_groups_ == 8
+
+
+def test_a_file_that_becomes_a_pipe_while_it_is_opened(tmp_path, monkeypatch, in_time):
+    path = tmp_path / "file"
+    path.write_bytes(b"1")
+    regular = os.stat(path)
+    become("pipe", path)
+    monkeypatch.setattr(_disk.os, "stat", lambda *_, **__: regular)
+    with pytest.raises(OSError, match="Not a regular file"):
+        _disk.open_regular(path)
+
+
+def test_a_content_that_is_too_large(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(_folder, "_LARGEST", 1000)
+    with pytest.raises(ValueError, match=r"not a saved index: index.json cannot be read \(it has \d+ bytes\)"):
+        GroupNeighbors.load(saved)
+    with pytest.raises(OSError, match=r"could not be saved: index.json would have \d+ bytes, more than 1000; nothing"):
+        index_of(5).save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+ERRORS = {
+    "no permission": (errno.EACCES, PermissionError),
+    "no file handles": (errno.EMFILE, OSError),
+    "disk": (errno.EIO, OSError),
+}
+
+
+@pytest.mark.parametrize("which", ["array", "content"])
+@pytest.mark.parametrize(("number", "kind"), ERRORS.values(), ids=ERRORS)
+def test_an_error_of_the_system_is_not_called_damage(saved, monkeypatch, which, number, kind):
+    ending, opened = ".npy" if which == "array" else ".json", os.open
+
+    def failing(path, *args, **kwargs):
+        if os.fspath(path).endswith(ending):
+            raise OSError(number, os.strerror(number), path)
+        return opened(path, *args, **kwargs)
+
+    monkeypatch.setattr(_disk.os, "open", failing)
+    reason = re.escape(_disk.reason_of(OSError(number, os.strerror(number))))
+    with pytest.raises(kind, match=f"index could not be opened: .*{ending}: {reason}") as caught:
+        GroupNeighbors.load(saved)
+    assert caught.value.errno == number
+    if which == "content":
+        for write in (index_of(5).save, lambda path: update_index(path, make_text_embedding(), ["a", "b"])):
+            with pytest.raises(kind, match=f"could not be opened: index.json: {reason}; nothing was written"):
+                write(saved)
+
+
+@POSIX
+def test_a_limit_of_the_file_system_is_named(tmp_path):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    index = index_of(2000)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="could not be saved: File too large; nothing was written") as caught:
+            index.save(tmp_path / "index")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.errno == errno.EFBIG
+
+
+def test_little_memory_is_not_called_damage(saved, monkeypatch):
+    monkeypatch.setattr(_folder, "_read_array", lambda *_: np.empty(10**15))
+    with pytest.raises(MemoryError, match="index could not be opened: there is not enough memory"):
+        GroupNeighbors.load(saved)
+
+
+@POSIX
+def test_paths(saved, tmp_path, monkeypatch, in_time):
+    become("link to itself", tmp_path / "loop")
+    for path, reason in (
+        (tmp_path / "loop", "the link leads back to itself"),
+        (tmp_path / ("a" * 300), "File name too long"),
+        (f"{tmp_path}/{'a/' * 2048}", "File name too long"),
+    ):
+        for use in (index_of(5).save, GroupNeighbors.load):
+            with pytest.raises(OSError, match=f"could not be opened: .*{reason}"):
+                use(path)
+    for use in (index_of(5).save, GroupNeighbors.load):
+        with pytest.raises(ValueError, match=r"'a\\x00b' is not a path: embedded null"):
+            use("a\0b")
+    with pytest.raises(FileNotFoundError, match="new is not a saved index: it has no index.json"):
+        GroupNeighbors.load(tmp_path / "new")
+    with pytest.raises(FileNotFoundError, match="index.json is not a saved index"):
+        GroupNeighbors.load(saved / "index.json")
+    monkeypatch.chdir(saved)
+    for path in (f"{saved}/", f"{saved}/../index", ".", "../index/."):
+        index_of(5).save(path)
+        assert GroupNeighbors.load(path).n_groups_ == 5
+
+
+def test_a_link_that_changes_its_goal_while_an_index_is_opened(saved, tmp_path, monkeypatch):
+    index_of(5).save(tmp_path / "other")
+    (tmp_path / "link").symlink_to(saved)
+    read_content = _folder.read_content
+
+    def read_and_change(folder):
+        content = read_content(folder)
+        (tmp_path / "link").unlink()
+        (tmp_path / "link").symlink_to(tmp_path / "other")
+        return content
+
+    monkeypatch.setattr(_folder, "read_content", read_and_change)
+    assert GroupNeighbors.load(tmp_path / "link").n_groups_ == 8
+
+
+@pytest.mark.parametrize("mmap_mode", [None, "r", "c"])
+def test_an_array_is_opened_once(saved, monkeypatch, mmap_mode):
+    """What was checked is what is read, also if another file takes its name meanwhile."""
+    checked = _folder._header
+
+    def replace_file(stream):
+        shutil.copy(stream.name, saved / "copy")
+        os.replace(saved / "copy", stream.name)
+        with open(stream.name, "r+b") as other:
+            other.write(bytes(200))
+        return checked(stream)
+
+    expected = index_of(8).kneighbors()
+    monkeypatch.setattr(_folder, "_header", replace_file)
+    assert np.array_equal(GroupNeighbors.load(saved, mmap_mode=mmap_mode).kneighbors(), expected)
+
+
+# Locks ----------------------------------------------------------------------------------------------------------------
+
+
+@POSIX
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks(saved, tmp_path, monkeypatch, in_time, number):
+    import fcntl
+
+    def missing(*_):
+        raise OSError(number, os.strerror(number))
+
+    foreign = saved / f"{'0' * 16}-0.npy"  # of another save that may still be going on
+    foreign.write_bytes(b"")
+    monkeypatch.setattr(fcntl, "flock", missing)
+    for path in (saved, tmp_path / "new"):
+        index_of(5).save(path)
+        index_of(6).save(path)
+        assert GroupNeighbors.load(path).n_groups_ == 6
+        assert len(list(path.iterdir())) == 2 + len(content(path)["arrays"]) + (path == saved)
+    assert foreign.exists()
+
+
+@POSIX
+def test_two_saves_without_locks_leave_a_whole_index(saved, monkeypatch, in_time):
+    import fcntl
+
+    def missing(*_):
+        raise OSError(errno.ENOSYS, "none")
+
+    write_array, others = _folder._write_array, [index_of(6)]
+
+    def write_while_another_saves(*args):
+        entry = write_array(*args)
+        while others:
+            others.pop().save(saved)
+        return entry
+
+    monkeypatch.setattr(fcntl, "flock", missing)
+    monkeypatch.setattr(_folder, "_write_array", write_while_another_saves)
+    index_of(5).save(saved)
+    assert GroupNeighbors.load(saved).n_groups_ == 5
+
+
+@POSIX
+def test_a_lock_that_stays_held(saved, monkeypatch, in_time):
+    monkeypatch.setattr(_lock, "_PATIENCE", 0.1)
+    with _lock.locked(saved) as is_locked:
+        assert is_locked
+        with pytest.raises(TimeoutError, match="could not be saved: another process has been saving it for 0 seconds"):
+            index_of(5).save(saved)
+    index_of(5).save(saved)
+    assert GroupNeighbors.load(saved).n_groups_ == 5
+
+
+@POSIX
+def test_a_failed_save_leaves_the_lock_of_others(tmp_path, monkeypatch, in_time):
+    """One process creates a folder and fails while another waits to save there; a third must wait for that one."""
+    path, write, attempts, try_to_lock = tmp_path / "index", _folder._write, [], _lock._try_to_lock
+    waiting = threading.Thread(target=lambda: index_of(6).save(path))
+
+    def fail_once(folder, *args):
+        if threading.current_thread() is not waiting:
+            waiting.start()
+            while not attempts:
+                time.sleep(0.001)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with (path / ".lock").open("ab") as stream:
+            assert _disk.take_lock(stream.fileno()) is False
+        write(folder, *args)
+
+    def attempt(*args):
+        held = try_to_lock(*args)
+        if threading.current_thread() is waiting:
+            attempts.append(held)
+        return held
+
+    monkeypatch.setattr(_folder, "_write", fail_once)
+    monkeypatch.setattr(_lock, "_try_to_lock", attempt)
+    with pytest.raises(OSError, match="the disk is full; nothing was written"):
+        index_of(5).save(path)
+    waiting.join()
+    assert GroupNeighbors.load(path).n_groups_ == 6
+    assert (path / ".lock").is_file()
+
+
+@POSIX
+def test_folders_are_flushed_too(tmp_path, monkeypatch):
+    flushed, fsync, replace = [], os.fsync, os.replace
+
+    def flush(descriptor):
+        flushed.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def move(*paths):
+        flushed.append("replaced")
+        replace(*paths)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", move)
+    index_of(5).save(tmp_path / "index")
+    folder, step = (tmp_path / "index").stat().st_ino, flushed.index("replaced")
+    assert flushed[step - 1] == folder
+    assert flushed[step + 1 :] == [folder, tmp_path.stat().st_ino]
+
+
+# Words and the files of word vectors ----------------------------------------------------------------------------------
+
+
+TEXTS = ["cat dog", "cat ran", "tax law", "law of tax", "dog ran"]
+WORDS = ["of", "cat", "dog", "ran", "tax", "law"]
+
+
+def write_vectors(path, seed=0):
+    rows = np.random.default_rng(seed).normal(size=(6, 3)).round(3).tolist()
+    path.write_text("".join(f"{word} {a:.3f} {b:.3f} {c:.3f}\n" for word, (a, b, c) in zip(WORDS, rows, strict=True)))
+    return path
+
+
+def text_index(vectors, **params):
+    vectorizer = EmbeddingVectorizer(vectors, weighting=None, **params)
+    return GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(TEXTS)
+
+
+def finds_itself(index):
+    return index.kneighbors(TEXTS, return_distance=False).ravel().tolist() == [0, 1, 2, 3, 4]
+
+
+def twice(words):
+    return [words[0], *words[:-1]]
+
+
+@pytest.mark.parametrize("forged", [twice, lambda words: [[], *words[1:]], lambda words: [3, *words[1:]]])
+@pytest.mark.parametrize("where", ["words of texts", "counted words", "words of vectors"])
+def test_forged_vocabularies(tmp_path, where, forged):
+    pytest.importorskip("bm25s")
+    vectors = WORDS, np.random.default_rng(0).normal(size=(6, 3))
+    vectorizer = EmbeddingVectorizer(vectors, weighting="sif", frequencies=None)
+    storage.save(tmp_path, TextSearch(make_pipeline(vectorizer, GroupEmbedding(random_state=0))).fit(TEXTS))
+    storage.load(tmp_path, TextSearch).search(["cat"], 1)
+    places = {
+        "words of texts": ("state", "words_", "parts", "vocabulary"),
+        "counted words": ("state", "vectorizer_", "parts", "steps", "list", 0, "tuple", 1, "state", "words"),
+        "words of vectors": ("state", "vectorizer_", "parts", "steps", "list", 0, "tuple", 1, "parts", "vectors"),
+    }
+    inner = content(tmp_path)["object"]
+    for name in places[where]:
+        inner = inner[name]
+    is_pair = "tuple" in inner
+    words = {"list": forged(WORDS if is_pair else inner["list"])}
+    put({"tuple": [words, inner["tuple"][1]]} if is_pair else words, *places[where])(tmp_path)
+    with pytest.raises(ValueError, match="damaged.*(vocabulary|given twice|must be strings)"):
+        storage.load(tmp_path, TextSearch)
+
+
+def change_number(path):
+    path.write_text(path.read_text().replace("0.", "1.", 1))
+
+
+@pytest.mark.parametrize("damage", ["one number", "longer", "missing", "folder", "pipe"])
+def test_vectors_that_have_changed(tmp_path, request, damage):
+    if damage == "pipe" and sys.platform == "win32":
+        pytest.skip("no pipes")
+    path = write_vectors(tmp_path / "vectors.txt")
+    text_index(path).save(tmp_path / "index")
+    assert finds_itself(GroupNeighbors.load(tmp_path / "index"))
+    status = path.stat()
+    if damage == "one number":
+        change_number(path)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert path.stat().st_size == status.st_size
+    elif damage == "longer":
+        path.write_text(path.read_text() + "law2 1 2 3\n")
+    elif damage == "missing":
+        path.unlink()
+    else:
+        request.getfixturevalue("in_time")
+        become(damage, path)
+    reasons = {
+        "one number": r"has changed since the index was saved \(of the same size\)",
+        "longer": r"has changed since the index was saved \(\d+ bytes instead of \d+\)",
+        "missing": "is missing",
+    }
+    reason = reasons.get(damage, r"cannot be read \(Not a regular file\)")
+    sentence = rf"index was made from .*vectors.txt, which {reason}: put back the file, or build the index again\.$"
+    with pytest.raises(ValueError, match=sentence):
+        GroupNeighbors.load(tmp_path / "index")
+
+
+def test_vectors_given_by_a_relative_path(tmp_path, monkeypatch):
+    for name, seed in (("here", 0), ("there", 1)):
+        (tmp_path / name).mkdir()
+        write_vectors(tmp_path / name / "vectors.txt", seed)
+    monkeypatch.chdir(tmp_path / "here")
+    index = text_index("vectors.txt")
+    monkeypatch.chdir(tmp_path / "there")
+    index.save(tmp_path / "index")
+    loaded = GroupNeighbors.load(tmp_path / "index")
+    assert np.array_equal(loaded.kneighbors(TEXTS), index.kneighbors(TEXTS))
+    fitted, given = loaded.similarity_[0].vectors, loaded.similarity[0].vectors
+    assert os.path.samefile(fitted, tmp_path / "here" / "vectors.txt")
+    assert os.path.samefile(given, tmp_path / "there" / "vectors.txt")  # as `fit` would have read it
+
+
+def test_a_link_to_vectors_that_were_moved(tmp_path):
+    path, link = write_vectors(tmp_path / "vectors.txt"), tmp_path / "link.txt"
+    link.symlink_to(path)
+    text_index(link).save(tmp_path / "index")
+    path.rename(tmp_path / "other.txt")
+    link.unlink()
+    link.symlink_to(tmp_path / "other.txt")
+    assert finds_itself(GroupNeighbors.load(tmp_path / "index"))
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+@pytest.mark.parametrize("moved", ["together", "index", "copied"])
+def test_an_index_is_moved(tmp_path, moved, by_link):
+    if by_link:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        tmp_path = tmp_path / "link"
+    (tmp_path / "old").mkdir()
+    index = text_index(write_vectors(tmp_path / "old" / "vectors.txt"))
+    index.save(tmp_path / "old" / "index")
+    if moved == "together":
+        (tmp_path / "old").rename(tmp_path / "new")
+    elif moved == "copied":
+        shutil.copytree(tmp_path / "old", tmp_path / "new")
+        change_number(tmp_path / "old" / "vectors.txt")
+    else:
+        (tmp_path / "new").mkdir()
+        (tmp_path / "old" / "index").rename(tmp_path / "new" / "index")
+        write_vectors(tmp_path / "new" / "vectors.txt", seed=1)  # another file of this name
+    loaded = GroupNeighbors.load(tmp_path / "new" / "index")
+    assert np.array_equal(loaded.kneighbors(TEXTS), index.kneighbors(TEXTS))
+    loaded.save(tmp_path / "new" / "index")
+    assert finds_itself(GroupNeighbors.load(tmp_path / "new" / "index"))
+
+
+@pytest.mark.parametrize("given", ["folder", "file", "pair"])
+@pytest.mark.parametrize("changed", ["tokenizer.json", "model.safetensors"])
+def test_static_models(tmp_path, given, changed):
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("safetensors")
+    from test_static import save
+
+    folder = tmp_path / "old" / "model"
+    folder.mkdir(parents=True)
+    save(folder)
+    files = folder / "tokenizer.json", folder / "model.safetensors"
+    vectorizer = EmbeddingVectorizer({"folder": folder, "file": files[1], "pair": files}[given], weighting=None)
+    texts = ["Cats and dogs.", "The cat.", "A dog."]
+    index = GroupNeighbors(make_pipeline(vectorizer, MeanVector("distance")), n_neighbors=1).fit(texts)
+    index.save(tmp_path / "old" / "index")
+    (tmp_path / "old").rename(tmp_path / "new")
+    loaded = GroupNeighbors.load(tmp_path / "new" / "index")
+    assert np.array_equal(loaded.kneighbors(texts), index.kneighbors(texts))
+    with (tmp_path / "new" / "model" / changed).open("ab") as stream:
+        stream.write(b" ")
+    with pytest.raises(ValueError, match=f"was made from .*{changed}, which has changed since the index was saved"):
+        GroupNeighbors.load(tmp_path / "new" / "index")
+
+
+def test_a_tokenizer_by_path_with_vectors_in_memory(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {word: i for i, word in enumerate(["[UNK]", *WORDS])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "words.json"))
+    vectors = np.random.default_rng(0).normal(size=(7, 3))
+    index = text_index((tmp_path / "words.json", vectors))
+    index.save(tmp_path / "index")
+    assert np.array_equal(GroupNeighbors.load(tmp_path / "index").kneighbors(TEXTS), index.kneighbors(TEXTS))
+    with (tmp_path / "words.json").open("a") as stream:
+        stream.write(" ")
+    with pytest.raises(ValueError, match=r"words.json, which has changed"):
+        GroupNeighbors.load(tmp_path / "index")
+
+
+def test_vectors_that_change_between_fit_and_save(tmp_path):
+    path = write_vectors(tmp_path / "vectors.txt")
+    index = text_index(path)
+    change_number(path)
+    with pytest.raises(ValueError, match="vectors.txt has changed since it was read: fit again. Nothing was written"):
+        index.save(tmp_path / "index")
+    path.unlink()
+    with pytest.raises(ValueError, match="vectors.txt cannot be read.*needs the files that it was made from"):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("kept", ["loaded", "pickled"])
+def test_vectors_that_change_before_they_are_read_again(tmp_path, kept):
+    path = write_vectors(tmp_path / "vectors.txt")
+    index = text_index(path)
+    index.save(tmp_path / "index")
+    again = GroupNeighbors.load(tmp_path / "index") if kept == "loaded" else pickle.loads(pickle.dumps(index))
+    change_number(path)
+    with pytest.raises(ValueError, match="vectors.txt has changed since the vectorizer was fitted: put back the file"):
+        again.kneighbors(TEXTS)
+
+
+# Updates of an index --------------------------------------------------------------------------------------------------
+
+
+def search_of(path):
+    return TextSearch(make_pipeline(EmbeddingVectorizer(path, weighting=None), MeanVector("distance")), words=None)
+
+
+def update(folder, texts):
+    return update_index(folder / "index", search_of(folder / "vectors.txt"), texts)
+
+
+@pytest.mark.parametrize("other", [TEXTS[::-1], TEXTS[:4], "similarity"])
+def test_an_index_that_is_replaced_between_its_note_and_its_arrays(tmp_path, monkeypatch, other):
+    """The note that says which texts an index holds, and the index, are of one save."""
+    write_vectors(tmp_path / "vectors.txt")
+    update(tmp_path, TEXTS[:3])
+    load, before = storage.load, []
+
+    def load_what_another_process_has_saved(*args, **kwargs):
+        if not before:
+            before.append(1)
+            if other == "similarity":
+                text_index(tmp_path / "vectors.txt").save(tmp_path / "index")
+            else:
+                update(tmp_path, other)
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(storage, "load", load_what_another_process_has_saved)
+    result = update(tmp_path, TEXTS)
+    assert before
+    assert result.n_reused == (4 if other == TEXTS[:4] else 0)
+    for index in (result.index, load(tmp_path / "index", TextSearch)):
+        assert index.n_texts_ == 5
+        assert index.search(["tax law"], 1).indices.tolist() == [[2]]
+        assert index.search(["dog cat"], 1).indices.tolist() == [[0]]
+
+
+def update_in_a_loop(folder, texts, seconds, failures, counts):
+    stop, done = time.monotonic() + seconds, 0
+    while time.monotonic() < stop:
+        try:
+            for n_texts in (3, 5):
+                index = update(folder, texts[:n_texts]).index
+                found = index.search([*texts[:n_texts]], 1)
+                assert [texts[i].split() for i in found.indices.ravel()] == [text.split() for text in texts[:n_texts]]
+                done += 1
+        except Exception as error:
+            failures.append(repr(error))
+    counts.append(done)
+
+
+@POSIX
+def test_two_processes_update_one_index(tmp_path):
+    write_vectors(tmp_path / "vectors.txt")
+    first = ["cat dog", "cat ran", "tax law", "of law", "dog ran"]
+    corpora = first, ["of tax", "cat", "dog", "law tax", "ran"]
+    fork = multiprocessing.get_context("fork")
+    with fork.Manager() as manager:
+        failures, counts = manager.list(), manager.list()
+        tasks = [(tmp_path, texts, 3, failures, counts) for texts in corpora]
+        processes = [fork.Process(target=update_in_a_loop, args=args) for args in tasks]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert not list(failures)[:3]
+        assert sum(counts) > 20
+
+
+@pytest.mark.parametrize("change", ["number", "time"])
+def test_an_index_of_other_vectors_is_built_again(tmp_path, change):
+    path = write_vectors(tmp_path / "vectors.txt")
+    update(tmp_path, TEXTS)
+    status = path.stat()
+    if change == "number":
+        change_number(path)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    else:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    result = update(tmp_path, TEXTS)
+    assert (result.replaced, result.n_reused) == ((True, 0) if change == "number" else (False, 5))
+
+
 # Several processes --------------------------------------------------------------------------------------------------
 
 
@@ -528,8 +1120,12 @@ def save_until_killed(path, event_number):
             before()
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def halve(descriptor):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # folders are flushed too
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+
     def flush(descriptor):
-        killed(lambda: os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2))
+        killed(lambda: halve(descriptor))
         fsync(descriptor)
 
     os.fsync = flush

@@ -24,7 +24,7 @@ from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.estimator import GroupsEstimator, snapshot
 from sklearn_mcsg.storage import MmapMode, load, register, save
 
 _SHARED = ("likelihood", "criterion", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
@@ -136,6 +136,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         "reject_label": "no_validation",
         "n_calibration": [Interval(Integral, 2, None, closed="left")],
     }
+    _pooled: PooledClasses
+    _fixed: np.ndarray | None
 
     def __init__(
         self,
@@ -274,12 +276,14 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         self._label_of_rejected(classes)
         counts = np.zeros(len(classes), dtype=int)
         counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
-        self.likelihood_ = pooled.model.likelihood  # first, because learning may fail
-        self.classes_ = classes
-        self.class_count_ = counts
-        self.criterion_ = pooled.start.criterion
-        self._pooled = pooled
-        self._fixed = fixed
+        self.__dict__.update(
+            likelihood_=pooled.model.likelihood,  # which learns, and may fail
+            criterion_=pooled.start.criterion,
+            classes_=classes,
+            class_count_=counts,
+            _pooled=pooled,
+            _fixed=fixed,
+        )
 
     def decision_function(self, X: GroupsLike) -> np.ndarray:
         """Negative divergence of each group from each class; minus infinity for classes without groups.
@@ -294,6 +298,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         decision : ndarray of shape (n_groups, n_classes), or (n_groups,) for two classes
             For two classes, the divergence from the first minus that from the second.
         """
+        self = snapshot(self)
         decision = self._by_class(self._check_query(X), -np.inf, np.negative)
         return decision[:, 1] - decision[:, 0] if len(self.classes_) == 2 else decision
 
@@ -310,6 +315,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         -------
         probabilities : ndarray of shape (n_groups, n_classes)
         """
+        self = snapshot(self)
         groups = self._check_query(X)
         temperature = self._pooled.temperature
         return self._by_class(groups, 0, lambda divergences: softmax(-temperature * divergences, axis=1))
@@ -328,6 +334,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             The nearest class or, with ``reject=True``, the nearest among those whose threshold the group meets, and
             `reject_label` if there are none.
         """
+        self = snapshot(self)
         groups = self._check_query(X)
         label = self._label_of_rejected(self.classes_)
         known = self._pooled.labels

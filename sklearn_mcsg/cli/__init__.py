@@ -7,12 +7,14 @@ itself, and as usual 130 after an interrupt and 141 if the reader of the output 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 
-from sklearn_mcsg.cli._terminal import escaped
+from sklearn_mcsg._disk import reason_of
+from sklearn_mcsg.cli._terminal import escaped, prepare_output
 
 __all__ = ["main"]
 
@@ -39,15 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A cat sat on the mat.,A kitten lay on the rug.,...
     0
     """
+    if sys.stderr is None:  # closed: notes would go to standard output, or into the next file that is opened
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:
-        print("mcsg: error: standard output is closed.", file=sys.stderr)  # to nowhere, if that is closed too
+        print("mcsg: error: standard output is closed.", file=sys.stderr)
         return 1
     try:
         from sklearn_mcsg.cli._options import parser  # imported here, so that an interrupt while loading is also caught
+        from sklearn_mcsg.cli._paths import check_paths
 
         options = parser().parse_args(arguments)
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")
+        check_paths(options)
+        prepare_output(options.format)
         with warnings.catch_warnings():
             _say_warnings(options.quiet)
             options.run(options)
@@ -65,14 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sentence(error: BaseException) -> str:
     text = str(error)
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{error.filename}: {error.strerror or type(error).__name__}."
-    elif isinstance(error, OSError) and error.strerror:
-        plain = error.errno is not None and error.strerror == os.strerror(error.errno)
-        text = f"Standard input or output: {error.strerror}." if plain else error.strerror
-    elif isinstance(error, MemoryError):
+    if isinstance(error, MemoryError):
         text = "There is not enough memory for a corpus of this size."
+    elif isinstance(error, OSError) and error.errno is not None and error.strerror == os.strerror(error.errno):
+        text = f"{_place(error)}: {reason_of(error)}."
+    elif isinstance(error, OSError) and error.strerror:  # a sentence of ours
+        text = error.strerror
     return " ".join(text.split()) or type(error).__name__
+
+
+def _place(error: OSError) -> str:
+    """Where an error of the system came from: a file, or else a stream, unless no file could be opened at all."""
+    if error.filename is not None:
+        return str(error.filename) or "''"
+    return "Files" if error.errno in (errno.EMFILE, errno.ENFILE) else "Standard input or output"
 
 
 def _say_warnings(quiet: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from sklearn_mcsg._disk import check_replaceable
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace) -> None:
     if options.resolution is not None and options.n_clusters is not None:
         raise ValueError("--resolution decides how many clusters are found: leave it or -n out.")
     if options.report is not None:
-        _check_writable(Path(options.report))
+        check_replaceable(options.report)
     known = read_texts(options, options.corpus, keep_columns=options.format == "csv" or options.report is not None)
     corpus = known.corpus
     if options.n_clusters is not None and options.n_clusters > len(corpus.texts):
@@ -70,10 +71,10 @@ def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
     """Print the columns of the corpus, with line, cluster, label and distance."""
     labels = [_label(summary.words) for summary in clusters.summaries]
     places = zip(corpus.lines, clusters.labels.tolist(), clusters.distances.tolist(), strict=True)
-    records = [
+    records = (
         corpus.record(i, {"line": line}, {"cluster": k + 1, "label": labels[k], "distance": distance})
         for i, (line, k, distance) in enumerate(places)
-    ]
+    )
     terminal.show_records(records, "csv")
 
 
@@ -124,10 +125,3 @@ def _show_texts(corpus: Corpus, places: list[int]) -> None:
 
 
 _SHOW = {"csv": _show_csv, "json": _show_json, "table": _show_table}
-
-
-def _check_writable(path: Path) -> None:
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file for the report.")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"{path}: the folder does not exist.")

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     needed = f"needs a corpus of at least {FEW_GROUPS} different texts"
     meaning = needed if calibration is None else terminal.printable(calibration.sentence(result["p_value"]))
     equal = float(pipeline[-1].paired(pair, pair, output="similarity").mean()) if options.exact else 1.0
-    terminal.show_records([result], options.format, lambda: _show(result, meaning, explanation, equal, options.exact))
+    terminal.show_records([result], options.format, lambda _: _show(result, meaning, explanation, equal, options.exact))
 
 
 def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> Groups:

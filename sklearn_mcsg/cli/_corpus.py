@@ -8,8 +8,10 @@ import json
 import reprlib
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,26 +25,77 @@ _SHOWN_COLUMNS = 20  # names of columns in an error
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, the line number of each in its file (for Parquet, its row number), and the file's columns, if kept."""
+    """Texts, the line number of each in its file (for Parquet, its row number), and the file's fields, if kept.
+
+    `names` are those of all columns. The fields of a text are only those that its line has: lines of JSON may differ.
+    """
 
     name: str
     texts: list[str]
     lines: list[int]
-    columns: dict[str, list[Any]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    fields: list[dict[str, Any]] = field(default_factory=list)
     note: str | None = None
 
     def __getitem__(self, chosen: np.ndarray) -> Corpus:
         places = np.flatnonzero(chosen).tolist()
-        picked = {name: [values[i] for i in places] for name, values in self.columns.items()}
-        return Corpus(self.name, [self.texts[i] for i in places], [self.lines[i] for i in places], picked, self.note)
+        return Corpus(
+            self.name,
+            [self.texts[i] for i in places],
+            [self.lines[i] for i in places],
+            self.names,
+            [self.fields[i] for i in places],
+            self.note,
+        )
+
+    @property
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """The file's columns, with None where a line has no such field."""
+        return {name: _Column(name, self.fields) for name in self.names}
 
     def record(self, i: int, first: Mapping[str, Any], last: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The file's columns of a text, or else the text, between the fields of a result.
+        """The file's columns of a text, as they are written, or else the text, between the fields of a result.
 
         The file's columns keep their names: a field of the same name gets ``mcsg_`` in front.
         """
-        own = {name: values[i] for name, values in self.columns.items()} or {"text": self.texts[i]}
+        own = {"text": self.texts[i]}
+        if self.names:
+            own = dict.fromkeys(self.names, "")
+            own.update((name, _as_written(value)) for name, value in self.fields[i].items())
         return {**_renamed(first, own), **own, **_renamed(last or {}, own)}
+
+
+@dataclass(frozen=True)
+class _Column(Sequence[Any]):
+    """One field of each text."""
+
+    name: str
+    fields: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.fields[i].get(self.name)
+
+
+class _Written(float):
+    """A number that keeps its digits."""
+
+    __slots__ = ("digits",)
+    digits: str
+
+    def __new__(cls, digits: str) -> _Written:
+        number = super().__new__(cls, digits)
+        number.digits = digits
+        return number
+
+
+def _as_written(value: Any) -> str:
+    """A value as a text; numbers have all their digits, and numbers and truth values are written as in JSON."""
+    if isinstance(value, int | float):
+        return value.digits if isinstance(value, _Written) else json.dumps(value)
+    return "" if value is None else str(value)
 
 
 def _renamed(fields: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
@@ -89,9 +142,8 @@ def read_corpus(
     if not found:
         raise ValueError(f"{_name(path)} holds no texts.")
     lines, texts, fields = map(list, zip(*found, strict=True))
-    names = dict.fromkeys(name for row in fields for name in row)
-    columns = {name: [row.get(name) for row in fields] for name in names}
-    return Corpus(_name(path), texts, lines, columns, " ".join(table.notes) or None)
+    names = list(dict.fromkeys(name for row in fields for name in row))
+    return Corpus(_name(path), texts, lines, names, fields, " ".join(table.notes) or None)
 
 
 def is_table(path: str) -> bool:
@@ -149,7 +201,7 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
     path = table.path
     delimiter = "\t" if table.kind == "tsv" else ","
     csv.field_size_limit(2**31 - 1)
-    rows = csv.reader((line + "\n" for _, line in _lines(path)), delimiter=delimiter, strict=True)
+    rows = csv.reader((line for _, line in _whole_lines(path)), delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
         if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
@@ -159,8 +211,7 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
             yield 1, header[0], {"text": header[0]} if table.keep_columns else {}
             header = ["text"]
         chosen = _choose(table.column, header, _place(path, 1))
-        if header.count(chosen) > 1:
-            raise ValueError(f"{_place(path, 1)}: there are {header.count(chosen)} columns {reprlib.repr(chosen)}.")
+        _check_once(chosen, header, _place(path, 1))
         names = _distinct(header)
         place = header.index(chosen)
         before = rows.line_num
@@ -187,8 +238,19 @@ def _is_text(header: list[str], table: _Table) -> bool:
 
 def _distinct(names: list[str]) -> list[str]:
     """Names of columns, with a number after the second and further ones of the same name."""
-    before: defaultdict[str, count[int]] = defaultdict(count)
-    return [f"{name}.{n}" if (n := next(before[name])) else name for name in names]
+    seen: set[str] = set()
+    used = set(names)
+    numbers: defaultdict[str, count[int]] = defaultdict(partial(count, 1))
+    distinct = []
+    for name in names:
+        own = name
+        if name in seen:
+            while own in used:
+                own = f"{name}.{next(numbers[name])}"
+            used.add(own)
+        seen.add(name)
+        distinct.append(own)
+    return distinct
 
 
 def _read_json_lines(table: _Table) -> Iterator[_Row]:
@@ -196,20 +258,39 @@ def _read_json_lines(table: _Table) -> Iterator[_Row]:
     for line, text in _lines(path):
         if not text.strip():
             continue
-        try:
-            value = json.loads(text)
-        except RecursionError:
-            raise ValueError(f"{_place(path, line)}: JSON nested too deeply.") from None
-        except ValueError as error:
-            why = getattr(error, "msg", "a number of too many digits")
-            raise ValueError(f"{_place(path, line)}: not JSON ({why}).") from error
-        if "\\ud" in text.lower() and not _is_unicode(value):
-            raise ValueError(f"{_place(path, line)}: half of a surrogate pair (\\ud800 to \\udfff) is not a character.")
+        value = _parsed(text, table.keep_columns, _place(path, line))
         fields = value if isinstance(value, dict) else {"text": value}
         if isinstance(value, dict):
             chosen = _choose(chosen, list(value), _place(path, line))
             value = value[chosen]
-        yield line, _checked(value, _place(path, line)), fields if table.keep_columns else {}
+        text = _checked(value, _place(path, line))
+        yield line, text, _kept(fields, _place(path, line)) if table.keep_columns else {}
+
+
+def _parsed(text: str, keep_digits: bool, place: str) -> Any:
+    """The value of a line of JSON."""
+    try:
+        value = json.loads(text, parse_float=_Written if keep_digits else None)
+    except RecursionError:
+        raise ValueError(f"{place}: JSON nested too deeply.") from None
+    except ValueError as error:
+        why = getattr(error, "msg", "a number of too many digits")
+        raise ValueError(f"{place}: not JSON ({why}).") from error
+    if "\\ud" in text.lower() and not _is_unicode(value):
+        raise ValueError(f"{place}: half of a surrogate pair (\\ud800 to \\udfff) is not a character.")
+    return value
+
+
+def _kept(fields: dict[str, Any], place: str) -> dict[str, Any]:
+    try:
+        return {name: _flat(value) for name, value in fields.items()}
+    except RecursionError:
+        raise ValueError(f"{place}: JSON nested too deeply.") from None
+
+
+def _flat(value: Any) -> Any:
+    """A value; lists and objects as JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict | tuple) else value
 
 
 def _is_unicode(value: Any) -> bool:
@@ -221,20 +302,45 @@ def _is_unicode(value: Any) -> bool:
 
 
 def _read_parquet(table: _Table) -> Iterator[_Row]:
-    arrow_error = import_extra("pyarrow", "Parquet").ArrowException
+    arrow = import_extra("pyarrow", "Parquet")
     parquet = import_extra("pyarrow.parquet", "Parquet")
     path = table.path
-    try:
-        chosen = _choose(table.column, parquet.read_schema(path).names, path)
-        read = parquet.read_table(path, columns=None if table.keep_columns else [chosen])
-        values = read.column(chosen).to_pylist()
-        fields = read.to_pylist() if table.keep_columns else []
-    except (arrow_error, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # not of the content
-            raise
-        raise ValueError(f"{path}: not Parquet ({str(error).splitlines()[0].rstrip('.')}).") from error
-    for row, value in enumerate(values, start=1):
-        yield row, _checked(value, f"{path}, row {row}"), fields[row - 1] if fields else {}
+    with open(path, "rb") as file:  # not by pyarrow, whose errors do not say what the system said
+        if not file.seekable():
+            raise ValueError(f"{path}: Parquet cannot be read from a pipe: save it in a file.")
+        try:
+            opened = parquet.ParquetFile(file)
+            chosen = _choose(table.column, opened.schema_arrow.names, path)
+            _check_once(chosen, opened.schema_arrow.names, path)
+            read = opened.read(columns=None if table.keep_columns else [chosen])
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # not of the content
+                raise
+            reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise ValueError(f"{path}: not Parquet ({reason}).") from error
+    names = _distinct(read.column_names)
+    columns = [_values(arrow, column, path) for column in read.columns]
+    texts = columns[names.index(chosen)]
+    rows = zip(*columns, strict=True)
+    for number, (text, row) in enumerate(zip(texts, rows, strict=True), start=1):
+        kept = dict(zip(names, map(_flat, row), strict=True)) if table.keep_columns else {}
+        yield number, _checked(text, f"{path}, row {number}"), kept
+
+
+def _values(arrow: Any, column: Any, path: str) -> list[Any]:
+    """The values of a column of Parquet: numbers of single precision with their own digits.
+
+    Times of a zone that is not known are in UTC; times, days and durations that Python has no values for are texts.
+    """
+    kind = column.type
+    if kind == arrow.float32():
+        return column.cast(arrow.string()).cast(arrow.float64()).to_pylist()
+    in_utc = arrow.timestamp(kind.unit, "+00:00") if getattr(kind, "tz", None) else kind
+    for form in (None, in_utc, arrow.string()):
+        with suppress(arrow.ArrowException, ArithmeticError, LookupError, ValueError):
+            column = column if form is None else column.cast(form)
+            return column.to_pylist()
+    raise ValueError(f"{path}: values of the type {kind} cannot be read: leave their column out, or change its type.")
 
 
 _READERS: dict[str, Callable[[_Table], Iterable[_Row]]] = dict.fromkeys(("csv", "tsv"), _read_csv)
@@ -246,6 +352,11 @@ _READERS |= {"jsonl": _read_json_lines, "ndjson": _read_json_lines, "parquet": _
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file without line ends, numbered from 1."""
+    return ((number, line.rstrip("\r\n")) for number, line in _whole_lines(path))
+
+
+def _whole_lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file with their line ends as they are, numbered from 1."""
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -256,7 +367,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
                 ) from error
             if "\0" in text:
                 raise ValueError(f"{_place(path, number)}: a NUL character. A file in UTF-16 must be saved as UTF-8.")
-            yield number, text.rstrip("\r\n")
+            yield number, text
 
 
 def _open(path: str) -> Any:
@@ -278,6 +389,11 @@ def _choose(column: str | None, names: list[str], place: str) -> str:
         remedy = "" if column else ". Choose one with --column"
         raise ValueError(f"{place}: there is no column {reprlib.repr(wanted)}; there are {have}{remedy}.")
     return wanted
+
+
+def _check_once(column: str, names: list[str], place: str) -> None:
+    if names.count(column) > 1:
+        raise ValueError(f"{place}: there are {names.count(column)} columns {reprlib.repr(column)}.")
 
 
 def _checked(value: Any, place: str) -> str:

@@ -29,17 +29,21 @@ def run(options: argparse.Namespace) -> None:
     )
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
-        records = [corpus.record(i, {"line": line}) for i, line in enumerate(lines) if i not in extra]
-        shown = (terminal.printable(record["text"]) for record in records)
-        terminal.show_records(records, options.format, lambda: print(*shown, sep="\n"))
-        tell(options, f"{len(records):,} of {count(len(texts), 'text')} kept.")
+        kept = (corpus.record(i, {"line": line}) for i, line in enumerate(lines) if i not in extra)
+        terminal.show_records(kept, options.format, _show_texts)
+        tell(options, f"{len(texts) - len(extra):,} of {count(len(texts), 'text')} kept.")
         return
-    places = [(number, i) for number, members in enumerate(sets, start=1) for i in members]
-    records = [corpus.record(i, {"set": number, "line": lines[i]}) for number, i in places]
+    places = ((number, i) for number, members in enumerate(sets, start=1) for i in members)
+    records = (corpus.record(i, {"set": number, "line": lines[i]}) for number, i in places)
     fields = list(corpus.record(0, {"set": 0, "line": 0}))
-    terminal.show_records(records, options.format, lambda: _show_sets(records), fields=fields)
+    terminal.show_records(records, options.format, _show_sets, fields=fields)
     removable = f"{len(extra):,} of {count(len(texts), 'text')} can be removed."
     tell(options, f"{count(len(sets), 'set')} of near-duplicates; {removable}")
+
+
+def _show_texts(records: list[dict[str, Any]]) -> None:
+    for record in records:
+        print(terminal.printable(record["text"]))
 
 
 def _show_sets(records: list[dict[str, Any]]) -> None:

@@ -80,8 +80,8 @@ def _add_compare(commands: Any) -> None:
         "model and distance goes from 0 to 2; otherwise they are the cosine and 1 - cosine"
     )
     add = _add(commands, "compare", _compare.run, summary, examples).add_argument
-    add("a", metavar="TEXT", help="the first text")
-    add("b", metavar="TEXT", help="the second text")
+    add("a", type=_text, metavar="TEXT", help="the first text")
+    add("b", type=_text, metavar="TEXT", help="the second text")
     add("--corpus", help=corpus)
     _add_column(add)
     add("--exact", action="store_true", help=exact)
@@ -94,14 +94,17 @@ reviews.csv --column review "the battery died" --index reviews.index
 papers.txt --like relevant.txt -k 20"""
     summary = "find the texts of a corpus that match each query best"
     like = "search for texts like those of a file, which together are one query"
-    index = "save the index in a folder and reuse it; new texts of the corpus are added"
+    index = (
+        "save the index in a folder and reuse it; texts added at the end of the corpus are added, any other change "
+        "makes a new index"
+    )
     words = (
         "how words count beside the embedding: z-score (default: as much as the embedding), share (less, unless a "
         "text has most words of the query), none"
     )
     add = _add(commands, "search", _search.run, summary, examples).add_argument
     _add_corpus(add)
-    queries = add("queries", metavar="QUERY", nargs="+", help="text to search for; optional with --like")
+    queries = add("queries", type=_text, metavar="QUERY", nargs="+", help="text to search for; optional with --like")
     add("--like", metavar="FILE", action=_MakesOptional, optional=queries, help=like)
     add("--together", action="store_true", help="make all queries one query")
     add("-k", "--top", type=_positive, default=5, metavar="K", help="number of texts to show (default: 5)")
@@ -120,7 +123,8 @@ def _add_cluster(commands: Any) -> None:
     _add_corpus(add)
     add("-n", "--n-clusters", type=_number_of_clusters, default="auto", metavar="N", help=number)
     add("--resolution", type=_above_zero, metavar="R", help=resolution)
-    add("--report", metavar="FILE", help="write an HTML page with a map, the tree and explanations")
+    report = "write an HTML page with a map, the tree, explanations and the texts: as confidential as the corpus"
+    add("--report", metavar="FILE", help=report)
     _add_common(add, criterion=False)
 
 
@@ -183,7 +187,8 @@ def _add_common(add: Callable, several: bool = False, criterion: bool = True) ->
     formats = ["table", "json", "csv"]
     add("--vectors", default=default, help=vectors)
     add("--weighting", choices=["sif,norm", "sif", "norm", "none"], metavar="NAME", help=weighting)
-    add("--format", choices=formats, default="table", metavar="NAME", help=_listed(formats, ["table"]))
+    listed = f"{_listed(formats, ['table'])}; in a file or pipe, json and csv are in UTF-8 whatever the locale"
+    add("--format", choices=formats, default="table", metavar="NAME", help=listed)
     add("--jobs", type=_jobs, default=-1, metavar="N", help="number of threads (default: one per core)")
     add("--quiet", action="store_true", help="no progress bars, notes or warnings")
 
@@ -209,6 +214,16 @@ def _several(names: list[str]) -> Callable[[str], list[str]]:
         return chosen
 
     return split
+
+
+def _text(text: str) -> str:
+    """A text that is Unicode: bytes of the command line that are not in the locale's encoding become surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message = f"expected a text in the encoding of the locale, as UTF-8, got {reprlib.repr(text)}"
+        raise argparse.ArgumentTypeError(message) from None
+    return text
 
 
 def _number(accepts: Callable[[float], bool], expected: str) -> Callable[[str], float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn_mcsg.cli._shared import (
     tell_if_unknown,
 )
 from sklearn_mcsg.criteria import CRITERIA
-from sklearn_mcsg.text import Queries, TextSearch, TokenisedTexts, update_index
+from sklearn_mcsg.text import Queries, TextHits, TextSearch, TokenisedTexts, update_index
 
 _DEFAULT_WORDS = "z-score"
 _SCORES = {
@@ -42,7 +42,14 @@ def run(options: argparse.Namespace) -> None:
     names, queries = _with_words(options, search, named)
     found = search.search(queries, min(options.top, len(search.known_)))
     reasons = None if options.exact else _reasons(search, queries, texts, found.indices)
-    hits = []
+    hits = _hits(corpus, names, found, reasons)
+    terminal.show_records(hits, options.format, lambda hits: _show(hits, search.words, options.exact))
+
+
+def _hits(
+    corpus: Corpus, names: list[str], found: TextHits, reasons: list[list[str]] | None
+) -> Iterator[dict[str, Any]]:
+    """A record of each text that was found."""
     for row, name in enumerate(names):
         for rank, i in enumerate(found.indices[row]):
             distance = float(found.distances[row, rank])
@@ -52,8 +59,7 @@ def run(options: argparse.Namespace) -> None:
                 why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
             if reasons is not None:
                 why["why"] = reasons[row][rank]
-            hits.append(corpus.record(i, place, why))
-    terminal.show_records(hits, options.format, lambda: _show(hits, search.words, options.exact))
+            yield corpus.record(i, place, why)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TextIO
 from unicodedata import category
 
@@ -97,23 +98,50 @@ def width() -> int:
     return shutil.get_terminal_size().columns
 
 
+def prepare_output(form: str) -> None:
+    """Set standard output up for a format.
+
+    In a file or pipe, CSV and JSON are in UTF-8 whatever the locale, as corpora are, and keep the line ends of texts.
+    Elsewhere characters that the encoding lacks are shown as escapes.
+    """
+    if hasattr(sys.stdout, "reconfigure"):
+        as_data: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
+        for_people = form == "table" or sys.stdout.isatty()
+        sys.stdout.reconfigure(errors="backslashreplace", **({} if for_people else as_data))
+
+
 def show_records(
-    records: Sequence[Mapping[str, Any]], form: str, show: Callable[[], None] | None = None, fields: Sequence[str] = ()
+    records: Iterable[Mapping[str, Any]],
+    form: str,
+    show: Callable[[list[Any]], None] | None = None,
+    fields: Sequence[str] = (),
 ) -> None:
     """Print records as CSV, as JSON, by `show`, or as a table; `fields` names the columns if there are no records."""
-    if form == "json":
+    if form == "csv":
+        _show_csv(iter(records), fields)
+    elif form == "json":
         show_json(list(records))
-    elif form == "csv":
-        # to a terminal, control characters are shown; a file or another program gets the texts as they are
-        shown = escaped if sys.stdout.isatty() else str
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(map(shown, fields or records[0]))
-        rows = (map(_plain, record.values()) for record in records)
-        writer.writerows([shown(value) if isinstance(value, str) else value for value in row] for row in rows)
-    elif show is not None:
-        show()
     else:
-        _show_table(records)
+        (show or _show_table)(list(records))
+
+
+class _Lines:
+    r"""Lines of CSV, which end with ``\n``: a writer told so would not quote fields that hold ``\r``."""
+
+    def write(self, line: str) -> int:
+        return sys.stdout.write(line.removesuffix("\r\n") + "\n")
+
+
+def _show_csv(records: Iterator[Mapping[str, Any]], fields: Sequence[str]) -> None:
+    """Print records one by one: together they can be much larger than what they were made from."""
+    writer = csv.writer(_Lines(), lineterminator="\r\n")
+    first = next(records, None)
+    rows = (record.values() for record in chain([] if first is None else [first], records))
+    for row in chain([fields if first is None else first], rows):
+        cells = [value if isinstance(value, str) else _plain(value) for value in row]
+        if sys.stdout.isatty():  # a file or another program gets control characters as they are
+            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in cells]
+        writer.writerow(cells)
 
 
 def show_json(value: Any) -> None:

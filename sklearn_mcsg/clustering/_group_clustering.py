@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.base import ClusterMixin, clone
-from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import HasMethods, Interval
@@ -15,7 +15,8 @@ from sklearn_mcsg.clustering._points import cluster_points
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import compare_units
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.similarity.estimator import GroupsTransformer, split_pipeline
+from sklearn_mcsg.groups.arrays import refuse_arrays
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot, split_pipeline
 
 _ROUNDING = 1e-5  # of the length of points of unit length
 
@@ -104,6 +105,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+    _by_cosine: bool
 
     def __init__(
         self,
@@ -141,19 +143,22 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         self : GroupClustering
         """
         self._validate_params()
+        refuse_arrays(X)
         settings = self.get_params(deep=False)
         given = settings.pop("embedding")
         embedding = GroupEmbedding(prior_strength=0.5) if given is None else clone(given)
         points = np.asarray(embedding.fit_transform(X))
         by_cosine = _have_unit_length(points, embedding)
         clusters = cluster_points(points, by_cosine=by_cosine, **settings)
-        self.embedding_ = embedding
-        self.labels_ = clusters.labels
-        self.n_clusters_ = len(clusters.centers)
-        self.cluster_centers_ = clusters.centers
-        self.center_distances_ = clusters.center_distances
-        self.alternatives_ = clusters.alternatives
-        self._by_cosine = by_cosine
+        self.__dict__.update(
+            embedding_=embedding,
+            labels_=clusters.labels,
+            n_clusters_=len(clusters.centers),
+            cluster_centers_=clusters.centers,
+            center_distances_=clusters.center_distances,
+            alternatives_=clusters.alternatives,
+            _by_cosine=by_cosine,
+        )
         return self
 
     def predict(self, X: GroupsLike) -> np.ndarray:
@@ -182,11 +187,13 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         -------
         distances : ndarray of shape (n_groups, `n_clusters_`)
         """
+        self = snapshot(self)
         check_is_fitted(self, "cluster_centers_")
+        refuse_arrays(X)
         points = np.asarray(self.embedding_.transform(X))
         if self._by_cosine:
             return compare_units(points, self.cluster_centers_, "distance")
-        return euclidean_distances(points, self.cluster_centers_)
+        return cdist(points, self.cluster_centers_).astype(points.dtype, copy=False)
 
     @property
     def n_features_in_(self) -> int:

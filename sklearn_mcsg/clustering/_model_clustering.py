@@ -15,13 +15,15 @@ from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.clustering._dendrogram import largest_first, tops_after
 from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
 from sklearn_mcsg.criteria import Criterion
+from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare
+from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.groups import Groups, GroupsLike, united
 from sklearn_mcsg.groups.regroup import balanced
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsEstimator
+from sklearn_mcsg.similarity.estimator import GroupsEstimator, snapshot
 from sklearn_mcsg.storage import register
 
 _SIMILARITY = OUTPUTS["similarity"]
@@ -120,6 +122,9 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _model: GroupModel
+    _clusters: Prepared
+    _rejects: bool
 
     def __init__(
         self,
@@ -174,16 +179,18 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         separate = model.pooled_information(statistics).sum()
 
         self._keep_features(X, groups)
-        self.n_groups_ = n_groups
-        self.n_clusters_ = n_clusters
-        self.labels_ = labels
-        self.children_ = children
-        self.distances_ = _increasing(-similarities)
-        self.similarities_ = similarities
-        self.evidence_ = (separate - np.cumsum([0, *similarities]))[::-1]
-        self._model = model
-        self._clusters = clusters
-        self._rejects = self.n_clusters is None
+        self.__dict__.update(
+            n_groups_=n_groups,
+            n_clusters_=n_clusters,
+            labels_=labels,
+            children_=children,
+            distances_=_increasing(-similarities),
+            similarities_=similarities,
+            evidence_=(separate - np.cumsum([0, *similarities]))[::-1],
+            _model=model,
+            _clusters=clusters,
+            _rejects=self.n_clusters is None,
+        )
         return self
 
     @property
@@ -207,6 +214,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         labels : ndarray of shape (n_groups,)
             The cluster of each fitted group, numbered as in `labels_`.
         """
+        self = snapshot(self)
         check_is_fitted(self)
         _check_n_clusters(n_clusters, self.n_groups_)
         return largest_first(tops_after(self.children_, self.n_groups_ - n_clusters))
@@ -225,6 +233,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
             The cluster of each group. Without `n_clusters`, -1 marks groups that have no positive similarity to any
             cluster.
         """
+        self = snapshot(self)
         check_is_fitted(self)
         groups = self._weighted(self._check_fitted_groups(X))
         labels = np.empty(len(groups), dtype=int)

@@ -23,6 +23,7 @@ from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
 from sklearn_mcsg.clustering._dendrogram import largest_first, merges_before, tops_after
 from sklearn_mcsg.engine.cosine import compare_unit_rows, unit_length
+from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD
 
 _ALTERNATIVES = (0.5, 2)  # times the resolution
 
@@ -112,7 +113,8 @@ def _partition(
     sample = points
     if len(points) > size:
         sample = points[np.sort(random_state.permutation(len(points))[:size])]
-    found = [KMeans(k, init=centers, n_init=1).fit(points) for centers in _starts(sample, k, by_cosine)]
+    with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
+        found = [KMeans(k, init=centers, n_init=1).fit(points) for centers in _starts(sample, k, by_cosine)]
     return min(found, key=lambda means: _spread(points, means, by_cosine)).labels_
 
 

@@ -4,5 +4,6 @@ In come groups; out go points, one row per group, for whatever takes vectors.
 """
 
 from sklearn_mcsg.embedding._embedding import GroupEmbedding, comparer_of_points, fit_to_parts
+from sklearn_mcsg.embedding._sources import Sources, learn_again
 
-__all__ = ["GroupEmbedding", "comparer_of_points", "fit_to_parts"]
+__all__ = ["GroupEmbedding", "Sources", "comparer_of_points", "fit_to_parts", "learn_again"]

@@ -48,7 +48,7 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood, Statistics
 from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsTransformer
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
@@ -142,6 +142,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
     }
+    _space: Coordinates | Landmarks
+    _moments: Moments
+    _axes: Axes
 
     def __init__(
         self,
@@ -191,12 +194,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         groups = self._read_groups(X, arrays=similarity is None, fitted=False)
         if len(groups) < 2:
             raise ValueError(_TOO_FEW)
-        if similarity is None:
-            corpus = corpus_of(groups, self._new_likelihood(), self.reg_covar)
-            space: Coordinates | Landmarks = self._coordinates_around(corpus)
-        else:
-            space = Landmarks.learnt_from(groups, similarity, self.n_landmarks, check_random_state(self.random_state))
-        self._keep(space, self._moments_of(space, groups))
+        self._learn(similarity, groups)
         self._keep_features(X, groups)
         return self
 
@@ -236,6 +234,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         -------
         embedding : ndarray of shape (n_groups, `n_components_`)
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         return self._with_index(X, self._embed(self._read(X)))
 
@@ -294,6 +293,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         explanation : PairExplanation
             Its `matrix` sums to the cosine of the embeddings.
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
         left, right = (self._shares(group) for group in pair)
@@ -315,6 +315,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
+        self = snapshot(self)
         if not hasattr(self, "_space"):
             return {}
         return {"space": self._space, "moments": self._moments, "null": self._null, **self._stored_features()}
@@ -352,6 +353,17 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         similarity = clone(self.likelihood)
         return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
 
+    def _learn(self, similarity: GroupSimilarity | None, *parts: Any) -> None:
+        """Learn from a corpus in parts, which are groups or their statistics; landmarks, from one part of groups."""
+        if similarity is None:
+            likelihood = self._new_likelihood()
+            corpora = [corpus_of(part, likelihood, self.reg_covar) for part in parts]
+            space: Coordinates | Landmarks = self._coordinates_around(merged_corpora(likelihood, *corpora))
+        else:
+            state = check_random_state(self.random_state)
+            space = Landmarks.learnt_from(parts[0], similarity, self.n_landmarks, state)
+        self._keep(space, merged_moments(*(self._moments_of(space, part) for part in parts)))
+
     def _coordinates_around(self, corpus: Statistics) -> Coordinates:
         """The coordinates around the model of a corpus."""
         params = self.reg_covar, float(self.prior_strength), float(self.spread)
@@ -363,26 +375,34 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         rank = len(axes.variance)
         if self.n_components is not None and self.n_components > rank:
             raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
-        self.n_components_ = rank if self.n_components is None else int(self.n_components)
-        self._space, self._moments, self._axes = space, moments, axes.leading(self.n_components_)
-        self.mean_, self.components_ = self._axes.mean, self._axes.components
-        self.explained_variance_ = self._axes.variance
+        n_components = rank if self.n_components is None else int(self.n_components)
+        axes = axes.leading(n_components)
+        self.__dict__.update(
+            n_components_=n_components,
+            mean_=axes.mean,
+            components_=axes.components,
+            explained_variance_=axes.variance,
+            _space=space,
+            _moments=moments,
+            _axes=axes,
+        )
 
     def _read(self, X: GroupsLike) -> Any:
         """Validated groups, or `ArrayGroups` if X holds arrays of another library and there are coordinates."""
         return self._read_groups(X, arrays=isinstance(self._space, Coordinates), fitted=True)
 
-    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups) -> Moments:
+    def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups | Statistics) -> Moments:
         """Moments of the coordinates of groups."""
         return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
-    def _embed(self, groups: Groups | ArrayGroups) -> Any:
-        """Embeddings of validated groups."""
+    def _embed(self, groups: Groups | ArrayGroups | Statistics, dtype: np.dtype | None = None) -> Any:
+        """Embeddings of validated groups, or of groups whose statistics are known, then in a given precision."""
         kind = groups.kind if isinstance(groups, ArrayGroups) else None
         project = partial(_project, self.mean_, self._axes.projection(self.whiten), self.normalize, kind)
         if isinstance(groups, ArrayGroups):
             return groups.kind.xp.concat([rows for _, rows in self._over_batches(project, groups, self._space)])
-        result = np.empty((len(groups), self.n_components_), groups.output_dtype)
+        dtype = groups.output_dtype if isinstance(groups, Groups) else dtype
+        result = np.empty((len(groups), self.n_components_), dtype)
         for batch, rows in self._over_batches(project, groups, self._space):
             result[batch] = rows
         return result
@@ -414,6 +434,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
         Everything is validated before anything is computed.
         """
+        self = snapshot(self)
         check_is_fitted(self, "components_")
         output = choose_output("distance" if output is None else output, PointComparison.outputs).name
         groups = self._check_fitted_groups(X)
@@ -490,6 +511,8 @@ def comparer_of_points(embedding: GroupEmbedding, points: np.ndarray) -> Compare
     """The comparer of groups whose embeddings at unit length are known."""
     if points.ndim != 2 or points.dtype.kind != "f" or points.shape[1] != embedding.n_components_:
         raise ValueError(f"points of an embedding are kept as {points.dtype} of shape {points.shape}")
+    if max(points.max(initial=0), -points.min(initial=0)) > 1.01:
+        raise ValueError("points of an embedding are longer than 1")
     return Comparer.of(PointComparison(embedding), points, "distance", points.dtype)
 
 

@@ -61,9 +61,9 @@ class Coordinates:
         """Number of coordinates: one for each parameter of the model."""
         return self.model.likelihood.n_parameters(self.corpus.n_features)
 
-    def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
-        """Coordinates of groups; errors number groups from `first` on."""
-        return self.of_statistics(self.model.statistics(groups, first), first)
+    def __call__(self, groups: Groups | Statistics, first: int = 0) -> np.ndarray:
+        """Coordinates of groups, or of groups whose statistics are known; errors number groups from `first` on."""
+        return self.of_statistics(_statistics_of(groups, self.model, first), first)
 
     def of_statistics(self, statistics: Statistics, first: int = 0) -> np.ndarray:
         """Coordinates of groups, from their statistics without pseudo-vectors."""
@@ -93,8 +93,11 @@ class Coordinates:
         return parts + np.outer(group.row_weights / group.totals, rest)
 
 
-def corpus_of(groups: Groups | ArrayGroups, likelihood: Likelihood, reg_covar: float) -> Statistics:
-    """One group with the mean and variance of all vectors of some groups, in bounded memory; none if all are empty."""
+def corpus_of(groups: Groups | ArrayGroups | Statistics, likelihood: Likelihood, reg_covar: float) -> Statistics:
+    """One group with the mean and variance of all vectors of some groups, in bounded memory; none if all are empty.
+
+    Statistics of the groups may take their place.
+    """
     most = likelihood.max_coordinate_features
     if most is not None and groups.n_features > most:
         raise ValueError(
@@ -106,7 +109,7 @@ def corpus_of(groups: Groups | ArrayGroups, likelihood: Likelihood, reg_covar: f
         check_arrays(model)
     found = []
     for batch in batches(len(groups), likelihood.n_parameters(groups.n_features)):
-        statistics = model.statistics(groups[batch], batch.start)
+        statistics = _statistics_of(groups[batch], model, batch.start)
         some = statistics.n > 0
         found.append(_as_one(statistics, likelihood) if some.any() else statistics[some])
     return merged_corpora(likelihood, *found)
@@ -116,6 +119,10 @@ def merged_corpora(likelihood: Likelihood, *parts: Statistics) -> Statistics:
     """The corpus that parts make up, again as one group."""
     whole = type(parts[0]).concatenate(parts)
     return _as_one(whole, likelihood) if len(whole) > 1 else whole
+
+
+def _statistics_of(groups: Any, model: GroupModel, first: int) -> Statistics:
+    return groups if isinstance(groups, Statistics) else model.statistics(groups, first)
 
 
 def _as_one(statistics: Statistics, likelihood: Likelihood) -> Statistics:

@@ -30,6 +30,7 @@ from sklearn_mcsg.groups.arrays import namespace_of, to_numpy
 from sklearn_mcsg.likelihoods import Fit, Statistics, pooled_nbytes
 
 _DIVERGENCE = OUTPUTS["divergence"]
+_LEAST_WEIGHT = 1e-9  # of a group whose distances are not lost in the rounding of its penalty
 _SMALL_SQUARE = 256  # groups: blocks on the diagonal stay small, because half of each is wasted
 Block = tuple[slice, slice]  # rows and columns
 
@@ -74,6 +75,7 @@ def prepare(model: GroupModel, statistics: Statistics, output: Output, reference
     statistics = model.likelihood.for_pairs(model.padded(statistics))
     prepared = Prepared(statistics, statistics.n, model.information(statistics))
     if output.needs_doubled:
+        _check_weights(statistics.n)
         prepared = replace(prepared, doubled=model.information(statistics, doubled=True))
     if references is None:
         return prepared
@@ -221,6 +223,17 @@ def _raise_of_pair(values: Any, block: Block) -> NoReturn:
     rows, columns = block
     which = f"of groups {rows.start + row} and {columns.start + column[0]}" if column else f"in row {rows.start + row}"
     raise_not_finite(f"The comparison {which}")
+
+
+def _check_weights(n: np.ndarray) -> None:
+    """Raise if a group weighs so little that rounding would make all its distances 0."""
+    wrong = (n > 0) & (n < _LEAST_WEIGHT)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(
+            f"The weights of group {i} sum to {n[i]:g}: its distances would be lost in rounding. Scale all weights, "
+            f"for example to a mean of 1; or, if each group is to count as one observation, set balanced=True."
+        )
 
 
 def _warn_of_central(central: np.ndarray) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import RLock
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 PATIENCE = 0.5  # seconds before a bar appears
@@ -21,12 +22,21 @@ def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | 
 
     While jobs run in parallel, each uses one thread for matrix products; more threads would only wait for each other.
     The limit ends with the iterator, so loop over it directly: a traceback would keep one that has a name.
+
+    Workers have the configuration of scikit-learn that is active here. They have no warning filters of their own, which
+    scikit-learn's `Parallel` would give them: filters belong to the process, and threads would overwrite each other's.
     """
     if n_tasks == 1 or effective_n_jobs(n_jobs) == 1:
         yield from (function(*task) for task in tasks)
         return
-    with _ONE_BLAS_THREAD:
-        yield from _parallel(n_jobs)(delayed(function)(*task) for task in tasks)
+    config = get_config()
+    with ONE_BLAS_THREAD:
+        yield from _parallel(n_jobs)(delayed(_configured)(config, function, *task) for task in tasks)
+
+
+def _configured(config: dict[str, Any], function: Callable, *task: Any) -> Any:
+    with config_context(**config):
+        return function(*task)
 
 
 def shares_memory(n_tasks: int, n_jobs: int | None) -> bool:
@@ -41,7 +51,8 @@ class _OneBlasThread:
     """A context in which every matrix product of the process uses one thread.
 
     Contexts of several threads may overlap: the first that is entered sets the number of threads, and the last that is
-    left restores the numbers that the first found.
+    left restores the numbers that the first found. So it also goes around code that limits threads by `threadpoolctl`,
+    whose contexts must not overlap. A forked process has the number of threads with which it began.
     """
 
     def __init__(self) -> None:
@@ -64,7 +75,9 @@ class _OneBlasThread:
                     _set_threads(library, number)
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+ONE_BLAS_THREAD = _OneBlasThread()
+if hasattr(os, "register_at_fork"):  # another thread may hold the lock, and does not exist in the new process
+    os.register_at_fork(after_in_child=ONE_BLAS_THREAD.__init__)  # type: ignore[misc]
 
 
 def _set_threads(library: Any, number: int) -> int:

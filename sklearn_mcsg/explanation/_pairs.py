@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import PAIRS, count_within
 from sklearn_mcsg.explanation._base import Explanation, colour, coloured_ground, foremost, largest_of, new_axes
 
@@ -74,7 +74,7 @@ class PairExplanation(Explanation):
         explanation._factors = left, right
         return explanation
 
-    @cached_property
+    @lazy
     def matrix(self) -> np.ndarray:
         """Contribution of each pair of vectors."""
         return self._entries(slice(None), slice(None))
@@ -87,7 +87,7 @@ class PairExplanation(Explanation):
     def __repr__(self) -> str:
         return "\n".join([self._headline(), *(f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())])
 
-    @cached_property
+    @lazy
     def _words(self) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
         """The different labels of A and of B, and the number of each label among them."""
         left, right = map(_numbered, self.labels)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg.explanation._base import NAMES, Explanation, colour, coloured_ground, foremost, largest_of, new_axes
 
 _NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
@@ -75,7 +75,7 @@ class VectorExplanation(Explanation):
     prior: float = 0.0
     rest: float = 0.0
 
-    @cached_property
+    @lazy
     def tones(self) -> tuple[np.ndarray, np.ndarray]:
         """Contributions minus the average contribution per unit of weight in both groups.
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from sklearn_mcsg.groups import checks
+from sklearn_mcsg.groups.arrays import refuse_arrays
 
 Rows: TypeAlias = slice | np.ndarray | Sequence[int]  # which rows to take
 GroupsLike: TypeAlias = "Groups | ArrayLike | Sequence[ArrayLike]"  # what `validate_groups` accepts
@@ -39,7 +39,8 @@ class Groups:
         Rows of the table `vectors`, group after group.
     weights : array-like of shape (n_rows,), default=None
         Weights of the vectors: one for each row, not negative; ``None`` means 1. An integer weight has the same effect
-        as repeating the vector; weight 0 has the same effect as leaving it out.
+        as repeating the vector; weight 0 has the same effect as leaving it out. The weights of a group must sum to 0,
+        or to a number between 1e-100 and 1e+100.
     labels : array-like of shape (n_rows,), default=None
         Names of the vectors: one for each row, such as the word that a vector stands for. Explanations and summaries
         show them.
@@ -76,6 +77,7 @@ class Groups:
         weights: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
     ):
+        refuse_arrays(vectors, "vectors")
         self.vectors = checks.check_numeric(np.asarray(vectors), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
@@ -86,6 +88,9 @@ class Groups:
         rows = self.vectors if self.indices is None else self.indices
         self.offsets = checks.check_offsets(offsets, len(rows))
         self.weights = None if weights is None else checks.check_weights(weights, self.offsets)
+        if self.weights is not None:
+            with np.errstate(over="ignore"):
+                checks.check_totals(self.totals)
         self._names = None if labels is None else self._table_names(checks.check_labels(labels, self.n_rows))
 
     def _table_names(self, labels: np.ndarray) -> np.ndarray:
@@ -193,7 +198,8 @@ class Groups:
         >>> names.tolist(), groups.sizes.tolist()
         (['a', 'b'], [1, 2])
         """
-        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+        refuse_arrays(X)
+        table = checks.check_table(X)
         names = checks.check_per_row(labels, "labels", len(table))
         if consecutive:
             checks.check_consecutive(names)

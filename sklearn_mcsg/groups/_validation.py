@@ -6,13 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
-from sklearn_mcsg.groups.arrays import are_dispatched, is_array, raise_not_taken
+from sklearn_mcsg.groups.arrays import is_array, is_sequence, refuse_arrays
 from sklearn_mcsg.groups.blocks import group_of
-from sklearn_mcsg.groups.checks import check_group, check_numeric, warn_of_padding
+from sklearn_mcsg.groups.checks import check_group, check_numeric, check_table, warn_of_padding
 
 
 def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
@@ -99,9 +98,8 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
     """
     if isinstance(x, str | bytes):
         raise TypeError(f"{name} is a string; a group of vectors is required. For texts call explain_texts.")
-    if are_dispatched(x):
-        raise_not_taken(name)
     if not isinstance(x, Groups):
+        refuse_arrays(x, name)
         vectors = check_group(x, name)
         x = Groups(vectors, [0, len(vectors)])
         warn_of_padding(x.vectors, x.offsets)
@@ -137,8 +135,7 @@ def check_same_length(left: Groups, right: Groups) -> None:
 def _to_groups(X: Any, name: str) -> Groups:
     if isinstance(X, Groups):
         return X
-    if are_dispatched(X):
-        raise_not_taken(name)
+    refuse_arrays(X, name)
     if is_array(X):
         X = np.asarray(X)
     if sparse.issparse(X):
@@ -160,7 +157,7 @@ def _to_groups(X: Any, name: str) -> Groups:
         return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
-    vectors = check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
+    vectors = check_table(X, name)
     return Groups(vectors, np.arange(len(vectors) + 1))
 
 
@@ -184,12 +181,10 @@ def _from_arrow(column: Any) -> Groups:
     return groups
 
 
-def _is_sequence_of_groups(X: object) -> bool:
+def _is_sequence_of_groups(X: Any) -> bool:
     """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and X.dtype == object
-    if not isinstance(X, list | tuple):
-        return False
+    if not is_sequence(X) or isinstance(X, np.ndarray):
+        return is_sequence(X)
     if len(X) == 0:
         return True
     sample = X[0]

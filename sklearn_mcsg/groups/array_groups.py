@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 from sklearn_mcsg._memory import DEVICE, count_within
 from sklearn_mcsg.groups._groups import Groups, offsets_of
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
-from sklearn_mcsg.groups.arrays import ArrayKind, is_array, to_numpy
+from sklearn_mcsg.groups.arrays import ArrayKind, is_array, is_sequence, to_numpy
 from sklearn_mcsg.groups.checks import check_widths, warn_of_zeros
 
 
@@ -53,12 +53,12 @@ class ArrayGroups:
     @classmethod
     def read(cls, X: Any, *, allow_empty: bool = False, name: str = "X") -> ArrayGroups:
         """Turn an array or a list of arrays into validated groups; their values are checked when they are read."""
-        if isinstance(X, list | tuple):
+        if is_sequence(X):
             arrays = list(X)
+            kinds = [type(array).__name__ for array in arrays]
             for i, array in enumerate(arrays):
-                if not is_array(array):
-                    found, expected = type(array).__name__, type(arrays[0]).__name__
-                    raise TypeError(f"Group {i} is of type {found}, but group 0 of type {expected}: convert one.")
+                if is_array(array) != is_array(arrays[0]):
+                    raise TypeError(f"Group {i} is of type {kinds[i]}, but group 0 of type {kinds[0]}: convert one.")
             kind = ArrayKind.of(arrays)
             shapes = [_checked_shape(array, f"Group {i}", kind, (2,)) for i, array in enumerate(arrays)]
             check_widths({i: width for i, (_, width) in enumerate(shapes)}, 0)

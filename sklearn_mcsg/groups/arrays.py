@@ -6,7 +6,7 @@ Only `array_api_dispatch=True` in scikit-learn's configuration makes a differenc
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -22,10 +22,15 @@ def is_array(x: Any) -> bool:
 
 
 def are_dispatched(X: Any) -> bool:
-    """Whether X is an array of another library, or a list that begins with one, and dispatch is switched on."""
+    """Whether X is an array of another library, or a sequence that holds one, and dispatch is switched on."""
     if not get_config()["array_api_dispatch"]:
         return False
-    return is_array(X[0]) if isinstance(X, list | tuple) and len(X) else is_array(X)
+    return any(map(is_array, X)) if is_sequence(X) else is_array(X)
+
+
+def is_sequence(X: Any) -> bool:
+    """Whether X is a list, a tuple or a one-dimensional array of objects."""
+    return isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype == object)
 
 
 def namespace_of(array: Any) -> Any:
@@ -38,13 +43,14 @@ def to_numpy(array: Any) -> np.ndarray:
     return array if isinstance(array, np.ndarray) else convert_to_numpy(array, namespace_of(array))
 
 
-def raise_not_taken(name: str) -> NoReturn:
-    """Raise the error for arrays where only NumPy's are taken."""
-    raise TypeError(
-        f"{name} holds arrays of another library than NumPy. Only fit, partial_fit, transform, fit_transform, pairwise "
-        f"and paired of ModelComparisonSimilarity, and fit, partial_fit, transform and fit_transform of GroupEmbedding "
-        f"take them. Convert them, for example PyTorch tensors by .cpu().numpy()."
-    )
+def refuse_arrays(X: Any, name: str = "X") -> None:
+    """Raise if X holds arrays of another library and dispatch is switched on: only NumPy's are taken here."""
+    if are_dispatched(X):
+        raise TypeError(
+            f"{name} holds arrays of another library than NumPy. Only fit, partial_fit, transform, fit_transform, "
+            f"pairwise and paired of ModelComparisonSimilarity, and fit, partial_fit, transform and fit_transform of "
+            f"GroupEmbedding take them. Convert them, for example PyTorch tensors by .cpu().numpy()."
+        )
 
 
 @dataclass(frozen=True, eq=False)

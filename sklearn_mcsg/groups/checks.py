@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.utils import check_array
+
+from sklearn_mcsg.groups.arrays import refuse_arrays
+
+LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
 def check_group(array: Any, i: int | str) -> np.ndarray:
@@ -17,6 +22,7 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
         raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")
     if sparse.issparse(array):
         raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
+    refuse_arrays(array, f"Group {i}")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
@@ -40,11 +46,26 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind == "O":
         try:
             return array.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. Turn texts into vectors first.")
     return array
+
+
+def check_table(X: Any, name: str = "X") -> np.ndarray:
+    """Check one vector per row and return them as a 2-d array of numbers.
+
+    scikit-learn's `check_array` is asked about everything else: it changes the warning filters of the process for a
+    moment, which threads that overlap would leave changed.
+    """
+    try:
+        table = np.asarray(X)
+    except ValueError:
+        table = None
+    if table is None or table.ndim != 2 or table.dtype.kind not in "biuf" or isinstance(X, np.matrix):
+        return check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
+    return table
 
 
 def check_widths(widths: dict[int, int], first: int) -> None:
@@ -94,6 +115,17 @@ def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
         group = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(f"Group {group} has weight {weights[row]}: weights must be finite and non-negative.")
     return weights
+
+
+def check_totals(totals: np.ndarray) -> None:
+    """Raise unless the weights of each group sum to 0, or to a number whose products double precision can hold."""
+    wrong = (totals != 0) & ~((totals >= 1 / LARGEST_WEIGHT) & (totals <= LARGEST_WEIGHT))
+    if wrong.any():
+        group = int(np.argmax(wrong))
+        raise ValueError(
+            f"Group {group} has weights that sum to {totals[group]:g}: the sum must be 0, or lie between "
+            f"{1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}. Divide all weights by the largest one."
+        )
 
 
 def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -156,6 +156,8 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     array_unions = DiagonalArrayUnions
     has_kernel = True
 
+    _parameter_constraints: ClassVar[dict] = {"prior": [NormalGamma, None]}
+
     def __init__(self, prior: NormalGamma | None = None):
         self.prior = prior
 
@@ -257,7 +259,8 @@ class ScaledSides:
         Both sides are (weights, means, scatters[, third moments by 2/3, fourth moments over 6]).
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            weight = left[0].max() * right[0].max() / (left[0].max() + right[0].max())
+            product = left[0].max() * right[0].max()
+            weight = product / (left[0].max() + right[0].max())
             first = np.minimum(left[1].min(axis=0), right[1].min(axis=0))
             last = np.maximum(left[1].max(axis=0), right[1].max(axis=0))
             low = left[2].min(axis=0) + right[2].min(axis=0)
@@ -265,7 +268,7 @@ class ScaledSides:
             middle = 0.25 * np.log2(low) + 0.25 * np.log2(high)
             bits = (0.5 * np.log2(high / low)).max() + 2
         has_fourth = len(left) > 3
-        if has_fourth or bits > 20:  # too wide a range for single precision
+        if has_fourth or bits > 20 or product > 2.0**126:  # too wide a range for single precision
             dtype = np.dtype(np.float64)
         room = 250 if has_fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments: they multiply squares
         if not 2 * bits <= room:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -167,6 +167,8 @@ class FullGaussian(Likelihood[FullFactors]):
     unions = FullUnions
     segments = FullSegments
     max_coordinate_features = 64  # which have 2144 coordinates; their number grows with the square
+
+    _parameter_constraints: ClassVar[dict] = {"prior": [NormalWishart, None]}
 
     def __init__(self, prior: NormalWishart | None = None):
         self.prior = prior

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -174,6 +174,8 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
     segments = SphericalSegments
     array_unions = SphericalArrayUnions
     has_kernel = True
+
+    _parameter_constraints: ClassVar[dict] = {"prior": [NormalGamma, None]}
 
     def __init__(self, prior: NormalGamma | None = None):
         self.prior = prior

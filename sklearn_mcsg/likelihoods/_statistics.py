@@ -147,6 +147,8 @@ class Statistics(Weighted):
             raise ValueError(f"statistics of different numbers of groups: {lengths}")
         if not (self.n >= 0).all():
             raise ValueError("groups of negative weight")
+        if max(self.mean.max(initial=0), -self.mean.min(initial=0)) > 1e150:
+            raise ValueError("means that are too large to be squared")
 
     @property
     def row_nbytes(self) -> int:

@@ -23,10 +23,13 @@ The other kernels process the result of a matrix product. Those of the full cova
 from __future__ import annotations
 
 import math
+import warnings
+from contextlib import suppress
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
@@ -42,15 +45,59 @@ _TINY, _EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
 
 
+class _DiskCache(FunctionCache):
+    """The compiled code of one function on disk. It saves the time to compile; none of its faults stops a comparison.
+
+    A file that cannot be read, as a crash may leave it, is replaced. If the folder cannot be written to, this process
+    goes on without it.
+    """
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # reading a damaged pickle may raise any
+            self._replace(error)
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            self.disable()
+            _say_once("kept", f"Compiled code cannot be kept in {self.cache_path} ({error}): {_EACH_PROCESS}")
+
+    def _replace(self, error):
+        """Forget the files; compiling writes them again."""
+        with suppress(OSError):  # `save_overload` will meet it again, and say so
+            self.flush()
+            _say_once("damaged", f"Compiled code in {self.cache_path} is damaged ({error}). It is compiled again.")
+
+
+_EACH_PROCESS = (
+    "every process compiles again, which takes a few seconds. Set the environment variable NUMBA_CACHE_DIR to a folder "
+    "that can be written to."
+)
+_said: set[str] = set()
+
+
+def _say_once(what: str, message: str) -> None:
+    """Warn once in a process: there are many functions and files, and one cause."""
+    if what not in _said:
+        _said.add(what)
+        warnings.warn(message, UserWarning, stacklevel=3)
+
+
 def compiled(function):
     """Compile a function, and cache the result on disk if possible.
 
     The cache key includes the values that the function closes over. These must be plain, not compiled functions.
     """
+    dispatcher = numba.njit(function, nogil=True, **_OPTIONS)
     try:
-        return numba.njit(function, cache=True, nogil=True, **_OPTIONS)
-    except RuntimeError:  # no writable cache folder
-        return numba.njit(function, nogil=True, **_OPTIONS)
+        dispatcher._cache = _DiskCache(function)
+    except RuntimeError:
+        _say_once("kept", f"Compiled code cannot be kept anywhere on disk: {_EACH_PROCESS}")
+    return dispatcher
 
 
 def take_exponents(numbers, exponents):

@@ -12,7 +12,7 @@ from scipy import fft, sparse
 from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
-from sklearn_mcsg.engine.parallel import progress
+from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress
 from sklearn_mcsg.search.nearest import nearest_points
 
 _PERPLEXITY = 20
@@ -26,7 +26,7 @@ _FEW_POINTS = 10  # fewer points are placed by their principal components only
 def map_of(points: np.ndarray, random_state: np.random.RandomState, verbose: int = 0) -> np.ndarray:
     """Positions in the unit square of points at unit length, with neighbours near each other and few overlaps."""
     n = len(points)
-    with threadpool_limits(1):  # sums over several threads differ from run to run
+    with ONE_BLAS_THREAD, threadpool_limits(1):  # sums over several threads differ from run to run
         positions = _principal(np.asarray(points, dtype=np.float64), random_state)
         if n >= _FEW_POINTS:
             positions = _tsne(_affinities(points, verbose), 1e-4 * positions, verbose)

@@ -6,13 +6,11 @@ import json
 import os
 import platform
 import re
-import secrets
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from sklearn_mcsg._disk import replace_file
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report._layout import map_of
@@ -120,7 +119,8 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
     Parameters
     ----------
     path : str or path-like
-        The file, which is replaced if it exists. A pipe or a device, such as /dev/stdout, is written to.
+        The file. If it exists, it is replaced and keeps its mode. A pipe or a device, such as /dev/stdout, is written
+        to.
     page : str
         The page.
 
@@ -134,21 +134,7 @@ def write_report(path: str | os.PathLike[str], page: str) -> None:
     ...     os.listdir(folder)
     ['report.html']
     """
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_text(page, encoding="utf-8", newline="\n")
-        return
-    if path.is_symlink():
-        path = path.resolve()  # so that the file is replaced, and not the link
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        beside.write_text(page, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        reason = f"{path} could not be written: {error.strerror or error}; it has not changed"
-        raise OSError(error.errno, reason) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, page.encode())
 
 
 # Input --------------------------------------------------------------------------------------------------------------

@@ -56,7 +56,9 @@ class CandidateIndex:
     codes: np.ndarray
 
     @classmethod
-    def learnt_from(cls, space: PointSpace, summaries: Any, verbose: int = 0) -> CandidateIndex:
+    def learnt_from(
+        cls, space: PointSpace, summaries: Any, verbose: int = 0, n_jobs: int | None = None
+    ) -> CandidateIndex:
         """Learn axes and levels from the summaries of groups, and compress their points."""
         n, width = len(summaries), space.width(summaries)
         moments = (Moments.of(space(summaries[batch])) for batch in batches(n, width))
@@ -65,27 +67,31 @@ class CandidateIndex:
         if len(axes.variance) > _FEW_COMPONENTS:
             some = np.linspace(0, n - 1, min(n, _TRAINING)).astype(int)
             sample = [index.points(summaries[some[batch]]) for batch in batches(len(some), width)]
-            index = replace(index, levels=_learn_levels(np.concatenate(sample)))
-        return replace(index, codes=index.encoded(summaries, verbose))
+            index = replace(index, levels=_learn_levels(np.concatenate(sample), n_jobs))
+        return replace(index, codes=index.encoded(summaries, verbose, n_jobs))
 
     def points(self, summaries: Any) -> np.ndarray:
         """Points of groups, in single precision."""
         points = (self.space(summaries) - self.axes.mean) @ self.axes.projection()
         return (unit_length(points) if self.space.directions else points).astype(np.float32)
 
-    def encoded(self, summaries: Any, verbose: int = 0) -> np.ndarray:
+    def encoded(self, summaries: Any, verbose: int = 0, n_jobs: int | None = None) -> np.ndarray:
         """Codes of groups, in bounded memory."""
         parts = []
         with progress(verbose, len(summaries), "indexing", " groups") as advance:
             for batch in batches(len(summaries), self.space.width(summaries)):
                 points = self.points(summaries[batch])
-                parts.append(self._quantizer.compute_codes(points) if len(self.levels) else points)
+                parts.append(self._codes_of(points, n_jobs) if len(self.levels) else points)
                 advance(len(points))
         return np.concatenate(parts)
 
-    def added(self, summaries: Any) -> CandidateIndex:
+    def _codes_of(self, points: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        with _threads(n_jobs):
+            return self._quantizer.compute_codes(points)
+
+    def added(self, summaries: Any, n_jobs: int | None = None) -> CandidateIndex:
         """The index with further groups."""
-        return replace(self, codes=np.concatenate([self.codes, self.encoded(summaries)]))
+        return replace(self, codes=np.concatenate([self.codes, self.encoded(summaries, n_jobs=n_jobs)]))
 
     def __getitem__(self, kept: np.ndarray) -> CandidateIndex:
         return replace(self, codes=self.codes[kept])
@@ -93,10 +99,13 @@ class CandidateIndex:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def decoded(self, rows: np.ndarray) -> np.ndarray:
+    def decoded(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Points of indexed groups, as far as their codes tell."""
         codes = np.ascontiguousarray(self.codes[rows])
-        return self._quantizer.decode(codes) if len(self.levels) else codes
+        if not len(self.levels):
+            return codes
+        with _threads(n_jobs):
+            return self._quantizer.decode(codes)
 
     def search(self, points: np.ndarray, n_candidates: int, n_jobs: int | None = None) -> np.ndarray:
         """The nearest indexed groups of each point, by approximate distance; shape (n_points, n_candidates)."""
@@ -141,14 +150,17 @@ class CandidateIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         """State to pickle: without what faiss made of it."""
-        return {name: value for name, value in vars(self).items() if name not in ("_quantizer", "_scanner")}
+        state = dict(vars(self))  # at this moment: another thread may be making the two
+        return {name: value for name, value in state.items() if name not in ("_quantizer", "_scanner")}
 
 
-def _learn_levels(points: np.ndarray) -> np.ndarray:
+def _learn_levels(points: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """The values of each component that codes can hold: centres of one-dimensional k-means."""
     faiss, n_components = _faiss(), points.shape[1]
     quantizer = faiss.ProductQuantizer(n_components, n_components, 4)
-    quantizer.train(np.resize(points, (max(len(points), _LEAST_TRAINING), n_components)))  # few points are repeated
+    enough = np.resize(points, (max(len(points), _LEAST_TRAINING), n_components))  # few points are repeated
+    with _threads(n_jobs):
+        quantizer.train(enough)
     return faiss.vector_to_array(quantizer.centroids).reshape(n_components, _LEVELS).copy()
 
 

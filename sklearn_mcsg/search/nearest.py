@@ -15,7 +15,7 @@ from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.coordinates import PointSpace
-from sklearn_mcsg.engine.parallel import progress, run, shares_memory
+from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.candidates import CandidateIndex
 
@@ -32,14 +32,16 @@ def check_algorithm(algorithm: str) -> None:
         import_extra("faiss", "Approximate search", otherwise='choose algorithm="exact"')
 
 
-def learn_candidates(comparer: Comparer, algorithm: str, verbose: int) -> CandidateIndex | None:
+def learn_candidates(
+    comparer: Comparer, algorithm: str, verbose: int, n_jobs: int | None = None
+) -> CandidateIndex | None:
     """Compressed points of the groups of a comparer, if searches are to be approximate."""
     few = len(comparer) <= _EXACT_UP_TO
     if algorithm == "exact" or (algorithm == "auto" and (few or not has_extra("faiss"))):
         return None
     space = comparer.comparison.point_space(comparer.name)
     if space is not None:
-        return CandidateIndex.learnt_from(space, comparer.summaries, verbose)
+        return CandidateIndex.learnt_from(space, comparer.summaries, verbose, n_jobs)
     if algorithm == "auto":
         return None
     sized = isinstance(comparer.comparison, ModelComparison) and not comparer.output.can_be_embedded
@@ -148,7 +150,8 @@ class Search:
                     values = comparer.compare_with_candidates(queries[batch], found)
                 else:
                     rows = queries[batch]
-                    found = _without(index.search(index.decoded(rows), n_candidates + 1, self.n_jobs), rows)
+                    points = index.decoded(rows, self.n_jobs)
+                    found = _without(index.search(points, n_candidates + 1, self.n_jobs), rows)
                     values = comparer.compare_among_candidates(rows, found)
                 distances, columns = smallest(comparer.output.as_distance(values), k)
                 advance(len(values))
@@ -161,8 +164,9 @@ def nearest_points(points: np.ndarray, k: int, n_jobs: int | None = None, verbos
     Above 50,000 points they are found among candidates if faiss is installed.
     """
     if len(points) <= _EXACT_POINTS or not has_extra("faiss"):
-        return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points).kneighbors()
-    index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points)
+        with ONE_BLAS_THREAD:  # as this search does itself, but not for several threads that overlap
+            return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points).kneighbors()
+    index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points, n_jobs=n_jobs)
     distances, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
     step = count_within(points.itemsize * _CANDIDATES * k * points.shape[1], CANDIDATES)
     with progress(verbose, len(points), "neighbours", " groups") as advance:

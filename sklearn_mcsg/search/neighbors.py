@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,11 +19,10 @@ from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points
-from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.search.candidates import CandidateIndex
-from sklearn_mcsg.search.nearest import Search, check_algorithm, learn_candidates
-from sklearn_mcsg.similarity import GroupSimilarity, ModelComparisonSimilarity, fitted_comparer
+from sklearn_mcsg.search.indexed import IndexedGroups
+from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm
+from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsTransformer, check_compares_groups, split_pipeline
 
 
@@ -54,6 +52,10 @@ class GroupNeighbors(GroupsTransformer):
         100. More candidates find more of the exact neighbours: see `recall`.
     mode : {"distance", "connectivity"}, default="distance"
         Values in the graph: distances, or ones.
+    growth : float, default=2.0
+        Factor by which the index may grow before it learns again. Its embedding, and the coordinates of its candidates,
+        are then learnt from all groups; below 4000 groups sooner. ``None`` means never: nothing is kept to learn from,
+        and an index that grows much finds worse neighbours.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib. Overrides that of the similarity.
     verbose : int, default=0
@@ -66,8 +68,16 @@ class GroupNeighbors(GroupsTransformer):
     n_groups_ : int
         Number of indexed groups.
     candidates_ : CandidateIndex or None
-        The compressed points, if searches are approximate. They keep the coordinates of the groups that they were first
-        learnt from; `partial_fit` and `remove` change the similarity only.
+        The compressed points, if searches are approximate.
+
+    Notes
+    -----
+    An index over an embedding keeps, beside the points, what the embedding can learn from again: for each group 8 bytes
+    per parameter of its model (two for each feature with ``"diag"``) or, where that is less, the groups themselves, as
+    for texts on a shared table of word vectors. With ``growth=2``, learning again embeds each group about once more.
+
+    Several threads may query one index. A thread that adds or removes groups replaces the index in one step: queries
+    that have begun see the old groups.
 
     Examples
     --------
@@ -87,6 +97,7 @@ class GroupNeighbors(GroupsTransformer):
         "algorithm": [StrOptions({"auto", "exact", "approximate"})],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "mode": [StrOptions({"distance", "connectivity"})],
+        "growth": [Interval(Real, 1, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -99,6 +110,7 @@ class GroupNeighbors(GroupsTransformer):
         algorithm: str = "auto",
         n_candidates: int | None = None,
         mode: str = "distance",
+        growth: float | None = 2.0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -107,6 +119,7 @@ class GroupNeighbors(GroupsTransformer):
         self.algorithm = algorithm
         self.n_candidates = n_candidates
         self.mode = mode
+        self.growth = growth
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -127,21 +140,15 @@ class GroupNeighbors(GroupsTransformer):
         self._validate_params()
         check_algorithm(self.algorithm)
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else clone(self.similarity)
-        before, last = split_pipeline(similarity)
-        check_compares_groups(last)
-        if before is not None:
-            X = before.fit_transform(X)
-            similarity = Pipeline([*before.steps, (similarity.steps[-1][0], last)])
-        comparer = fitted_comparer(last, X)
-        candidates = learn_candidates(comparer, self.algorithm, self.verbose)
-        self.similarity_ = similarity
-        self._keep(comparer, candidates)
+        self._keep(IndexedGroups.fitted(similarity, X, self.algorithm, self.growth is not None, self.verbose))
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Add groups to the index; if that fails, the index does not change.
 
-        The steps of a pipeline before the similarity are not fitted again.
+        A similarity learns from all groups. An embedding and the coordinates of candidates stay as they are until the
+        index has grown by the factor `growth`, and then learn again from all groups. The steps of a pipeline before
+        them are not fitted again.
 
         Parameters
         ----------
@@ -154,15 +161,11 @@ class GroupNeighbors(GroupsTransformer):
         -------
         self : GroupNeighbors
         """
-        if not hasattr(self, "similarity_"):
+        if not hasattr(self, "_index"):
             return self.fit(X)
-        groups = self._last.__mcsg_groups__(self._transformed(X))
-        comparer = self._comparer.added(groups)
-        if self.candidates_ is None:
-            candidates = learn_candidates(comparer, self.algorithm, self.verbose)
-        else:
-            candidates = self.candidates_.added(comparer.summaries[len(self._comparer) :])
-        self._keep(comparer, candidates)
+        self._validate_params()
+        index = self._index
+        self._keep(index.added(index.read(X), self.growth, self.algorithm, self.verbose))
         return self
 
     def remove(self, indices: ArrayLike) -> Self:
@@ -179,7 +182,8 @@ class GroupNeighbors(GroupsTransformer):
         -------
         self : GroupNeighbors
         """
-        n = self.n_groups_
+        index = self._fitted()
+        n = len(index)
         indices = np.atleast_1d(np.asarray(indices))
         if not indices.size:
             return self
@@ -188,19 +192,18 @@ class GroupNeighbors(GroupsTransformer):
         kept = np.delete(np.arange(n), indices)
         if not len(kept):
             raise ValueError("At least one group must remain in the index: to start again, call fit.")
-        self._keep(self._comparer.only(kept), None if self.candidates_ is None else self.candidates_[kept])
+        self._keep(index.only(kept))
         return self
 
     @property
     def n_groups_(self) -> int:
         """Number of indexed groups."""
-        check_is_fitted(self, "similarity_")
-        return len(self._comparer)
+        return len(self._fitted())
 
     @property
     def n_features_in_(self) -> int:
         """Width of the vectors."""
-        return self._last.n_features_in_
+        return self._fitted().last.n_features_in_
 
     @property
     def _n_features_out(self) -> int:
@@ -226,8 +229,9 @@ class GroupNeighbors(GroupsTransformer):
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
         """
-        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
-        distances, indices = self._search().nearest(self._queries(X), k)
+        index = self._fitted()
+        k = checked_n_neighbors(self, n_neighbors, len(index), leave_out_self=X is None)
+        distances, indices = self._search(index).nearest(_queries(index, X), k)
         return (distances, indices) if return_distance else indices
 
     def recall(
@@ -265,12 +269,14 @@ class GroupNeighbors(GroupsTransformer):
         >>> GroupNeighbors(GroupEmbedding(), n_neighbors=10).fit(X).recall()
         1.0
         """
-        k = checked_n_neighbors(self, n_neighbors, leave_out_self=X is None)
+        index = self._fitted()
+        k = checked_n_neighbors(self, n_neighbors, len(index), leave_out_self=X is None)
         check_positive_integer(n_queries, "n_queries")
-        queries = self._queries(X)
+        queries = _queries(index, X)
         if X is None:
             queries = np.sort(check_random_state(random_state).permutation(queries)[:n_queries])
-        (_, found), (_, truth) = (self._search().nearest(queries, k, exact=exact) for exact in (False, True))
+        search = self._search(index)
+        (_, found), (_, truth) = (search.nearest(queries, k, exact=exact) for exact in (False, True))
         return float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)]))
 
     def radius_neighbors(
@@ -296,8 +302,9 @@ class GroupNeighbors(GroupsTransformer):
         indices : ndarray of shape (n_queries,) of arrays
         """
         check_number(radius, "radius")
+        index = self._fitted()
         found = []
-        for distances, _ in self._search().distance_blocks(self._queries(X), self_distance=np.nan):
+        for distances, _ in self._search(index).distance_blocks(_queries(index, X), self_distance=np.nan):
             for row in distances:
                 near = np.flatnonzero(row <= radius)
                 if sort_results:
@@ -327,8 +334,9 @@ class GroupNeighbors(GroupsTransformer):
         """
         if mode not in ("connectivity", "distance"):
             raise ValueError(f"mode must be 'connectivity' or 'distance', got {mode!r}.")
-        distances, indices = self.kneighbors(X, n_neighbors)
-        return self._graph(distances, indices, mode)
+        index = self._fitted()
+        k = checked_n_neighbors(self, n_neighbors, len(index), leave_out_self=X is None)
+        return _graph(self._search(index).nearest(_queries(index, X), k), len(index), mode)
 
     def transform(self, X: GroupsLike) -> sparse.csr_matrix:
         """Graph of the nearest indexed groups, in the form of scikit-learn's `KNeighborsTransformer`.
@@ -359,9 +367,9 @@ class GroupNeighbors(GroupsTransformer):
         -------
         graph : csr_matrix of shape (n_groups, n_groups)
         """
-        self.fit(X)
-        k = checked_n_neighbors(self, self.n_neighbors + (self.mode == "distance"))
-        return self._graph(*self._search().nearest_with_self(k), self.mode)
+        index = self.fit(X)._fitted()
+        k = checked_n_neighbors(self, self.n_neighbors + (self.mode == "distance"), len(index))
+        return _graph(self._search(index).nearest_with_self(k), len(index), self.mode)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into a folder, as plain arrays and JSON.
@@ -371,7 +379,7 @@ class GroupNeighbors(GroupsTransformer):
         path : str or path-like
             The folder of the index; an index that is there is replaced.
         """
-        check_is_fitted(self, "similarity_")
+        check_is_fitted(self)
         storage.save(path, self)
 
     @classmethod
@@ -393,8 +401,10 @@ class GroupNeighbors(GroupsTransformer):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; an embedding keeps no groups, so its points are stored."""
-        points = self._comparer.summaries if isinstance(self._last, GroupEmbedding) else None
-        return {"similarity_": self.similarity_, "points": points, "candidates_": self.candidates_}
+        index = self._fitted()
+        points = index.comparer.summaries if isinstance(index.last, GroupEmbedding) else None
+        learnt = {"sources": index.sources, "n_learnt": index.n_learnt, "n_added": index.n_added}
+        return {"similarity_": index.similarity, "points": points, "candidates_": index.candidates, **learnt}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
@@ -402,69 +412,67 @@ class GroupNeighbors(GroupsTransformer):
         last = split_pipeline(state["similarity_"])[1]
         check_compares_groups(last)
         embeds = isinstance(last, GroupEmbedding)
-        self._comparer = comparer_of_points(last, state["points"]) if embeds else last.__mcsg_comparer__()
-        self.similarity_, self.candidates_ = state["similarity_"], state["candidates_"]
+        comparer = comparer_of_points(last, state["points"]) if embeds else last.__mcsg_comparer__()
+        learnt = (state[name] for name in ("sources", "n_learnt", "n_added"))
+        self._keep(IndexedGroups(state["similarity_"], comparer, state["candidates_"], *learnt))
 
     def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""
-        check_is_fitted(self, "similarity_")
-        if self.candidates_ is not None:
-            self.candidates_.check(self.n_groups_)
+        self._fitted().check()
 
-    @property
-    def _last(self) -> Any:
-        """The similarity or embedding, without the pipeline steps before it."""
-        check_is_fitted(self, "similarity_")
-        return split_pipeline(self.similarity_)[1]
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_index")
 
-    def _keep(self, comparer: Comparer, candidates: CandidateIndex | None) -> None:
-        """Replace the indexed groups, once everything that can fail has succeeded."""
-        if isinstance(self._last, GroupSimilarity):
-            self._last.__mcsg_adopt__(comparer)
-        self._comparer, self.candidates_ = comparer, candidates
+    def _fitted(self) -> IndexedGroups:
+        """The index as it is now. A method asks once, so that all it does refers to the same groups."""
+        check_is_fitted(self)
+        return self._index
 
-    def _search(self) -> Search:
+    def _keep(self, index: IndexedGroups) -> None:
+        """Replace the index, once everything that can fail has succeeded."""
+        self._index = index
+        self.similarity_, self.candidates_ = index.similarity, index.candidates
+
+    def _search(self, index: IndexedGroups) -> Search:
         """The search that the parameters describe; jobs are those of the index or of its similarity."""
-        n_jobs, verbose = (getattr(self, name) or getattr(self._last, name, None) for name in ("n_jobs", "verbose"))
+        n_jobs, verbose = (getattr(self, name) or getattr(index.last, name, None) for name in ("n_jobs", "verbose"))
         exact = self.algorithm == "exact" or (self.algorithm == "auto" and not has_extra("faiss"))
-        comparer = self._comparer.with_jobs(n_jobs, verbose or 0)
-        return Search(comparer, None if exact else self.candidates_, self.n_candidates, n_jobs, verbose or 0)
+        comparer = index.comparer.with_jobs(n_jobs, verbose or 0)
+        return Search(comparer, None if exact else index.candidates, self.n_candidates, n_jobs, verbose or 0)
 
-    def _transformed(self, X: GroupsLike) -> Any:
-        """X, transformed by the pipeline steps before the similarity."""
-        before = split_pipeline(self.similarity_)[0]
-        return X if before is None else before.transform(X)
 
-    def _queries(self, X: GroupsLike | None) -> Groups | np.ndarray:
-        """Queries as validated groups, or the indices of all indexed groups."""
-        if X is None:
-            return np.arange(self.n_groups_)
-        groups = self._last.__mcsg_groups__(self._transformed(X))
-        if not groups.sizes.all():
-            first = int(np.argmin(groups.sizes))
-            warnings.warn(f"Query {first} is empty: its nearest groups say nothing about it.", stacklevel=3)
-        return groups
+def _queries(index: IndexedGroups, X: GroupsLike | None) -> Groups | np.ndarray:
+    """Queries as validated groups, or the indices of all indexed groups."""
+    if X is None:
+        return np.arange(len(index))
+    groups = index.read(X)
+    if not groups.sizes.all():
+        first = int(np.argmin(groups.sizes))
+        warnings.warn(f"Query {first} is empty: its nearest groups say nothing about it.", stacklevel=3)
+    return groups
 
-    def _graph(self, distances: np.ndarray, indices: np.ndarray, mode: str) -> sparse.csr_matrix:
-        if mode == "distance" and distances.min(initial=0) < 0:
-            raise ValueError(
-                "Negative distances cannot be in a graph: choose another output of the similarity, such as 'distance'."
-            )
-        data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
-        pointers = np.arange(0, indices.size + 1, indices.shape[1])
-        return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), self.n_groups_))
+
+def _graph(found: Nearest, n_groups: int, mode: str) -> sparse.csr_matrix:
+    distances, indices = found
+    if mode == "distance" and distances.min(initial=0) < 0:
+        raise ValueError(
+            "Negative distances cannot be in a graph: choose another output of the similarity, such as 'distance'."
+        )
+    data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
+    pointers = np.arange(0, indices.size + 1, indices.shape[1])
+    return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), n_groups))
 
 
 def search_of(index: GroupNeighbors) -> Search:
     """The search behind an index, for uses that need whole rows of distances."""
-    return index._search()
+    return index._search(index._fitted())
 
 
-def checked_n_neighbors(index: Any, n_neighbors: int | None, leave_out_self: bool = False) -> int:
-    """The number of neighbours to find, by default that of the index; raise unless it has so many groups."""
+def checked_n_neighbors(index: Any, n_neighbors: int | None, n_groups: int, leave_out_self: bool = False) -> int:
+    """The number of neighbours to find, by default that of the index; raise unless there are so many groups."""
     k = index.n_neighbors if n_neighbors is None else n_neighbors
     check_positive_integer(k, "n_neighbors")
-    available = index.n_groups_ - leave_out_self
+    available = n_groups - leave_out_self
     if k > available:
         others = " besides the query itself" if leave_out_self else ""
         raise ValueError(f"n_neighbors={k} is more than the {available} indexed groups{others}: choose fewer.")

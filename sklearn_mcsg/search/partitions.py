@@ -168,7 +168,7 @@ class PartitionedNeighbors(BaseEstimator):
         indices : ndarray of shape (n_queries, n_neighbors)
         """
         check_is_fitted(self, "sizes_")
-        k = checked_n_neighbors(self, n_neighbors)
+        k = checked_n_neighbors(self, n_neighbors, self.n_groups_)
         queries = self._cluster.send(self.similarity_.__mcsg_groups__(X))
         starts = np.cumsum(self.sizes_) - self.sizes_
         found = [

@@ -84,9 +84,9 @@ class Costs(ABC):
         """The first row from `first` on at which the last segment may begin if it ends after row `end`."""
         return first
 
-    @np.errstate(all="ignore")
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
-        return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
+        with np.errstate(all="ignore"):
+            return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
 
 
 class PooledCosts(Costs):
@@ -94,29 +94,29 @@ class PooledCosts(Costs):
 
     growing: Statistics | None = None  # the segments that end with the last row of the last block
 
-    @np.errstate(all="ignore")
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
-        costs = np.full((end - begin, end), np.nan)
-        if begin == 0:
-            self.growing = None
-        for row in range(begin, end):
-            one = self.rows[row : row + 1]
-            segments = self.model.padded(one)
-            if self.growing is not None:
-                grown = self.model.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
-                segments = type(grown).concatenate([grown, segments])
-            costs[row - begin, : row + 1] = self._criteria(segments)
-            self.growing = segments
-        return costs[:, first:]
+        with np.errstate(all="ignore"):
+            costs = np.full((end - begin, end), np.nan)
+            if begin == 0:
+                self.growing = None
+            for row in range(begin, end):
+                one = self.rows[row : row + 1]
+                segments = self.model.padded(one)
+                if self.growing is not None:
+                    grown = self.model.likelihood.pool(self.growing, one[np.zeros(row, dtype=int)])
+                    segments = type(grown).concatenate([grown, segments])
+                costs[row - begin, : row + 1] = self._criteria(segments)
+                self.growing = segments
+            return costs[:, first:]
 
-    @np.errstate(all="ignore")
     def beginnings(self, orders: np.ndarray) -> np.ndarray:
-        segments = self.model.padded(self.rows[orders[:, 0]])
-        costs = [self._criteria(segments)]
-        for rows in orders.T[1:]:
-            segments = self.model.likelihood.pool(segments, self.rows[rows])
-            costs.append(self._criteria(segments))
-        return np.stack(costs, axis=1)
+        with np.errstate(all="ignore"):
+            segments = self.model.padded(self.rows[orders[:, 0]])
+            costs = [self._criteria(segments)]
+            for rows in orders.T[1:]:
+                segments = self.model.likelihood.pool(segments, self.rows[rows])
+                costs.append(self._criteria(segments))
+            return np.stack(costs, axis=1)
 
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
         totals = best[:-1, : len(costs)] + costs
@@ -143,7 +143,6 @@ class CompiledCosts(Costs):
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
         load_segment_kernels().cheapest_starts(best, costs, end, min_size, starts)
 
-    @np.errstate(all="ignore")
     def still_possible(self, best: np.ndarray, first: int, end: int) -> int:
         """Prune starts that a start at `end` beats, whatever comes after.
 
@@ -156,13 +155,14 @@ class CompiledCosts(Costs):
         Hence t is beaten if best(t) + IC(A) minus this bound, which is best(t) - 2 L(A), is at least best(`end`). The
         same holds for the evidence, because that of A given B is at most the likelihood's maximum without noise.
         """
-        if not self.model.criterion.grows or best[end] >= _INFINITE:
-            return first
-        noiseless: Any = {"reg_covar": 0.0} if self.model.criterion.uses_prior else {}
-        segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
-        alone = -2 * self.model.likelihood.log_likelihood(segments)[:, 0]
-        beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
-        return end if beaten.all() else first + int(np.argmin(beaten))
+        with np.errstate(all="ignore"):
+            if not self.model.criterion.grows or best[end] >= _INFINITE:
+                return first
+            noiseless: Any = {"reg_covar": 0.0} if self.model.criterion.uses_prior else {}
+            segments: Any = self._segments(replace(self.rows, **noiseless), self.empty, first, end - 1, end)
+            alone = -2 * self.model.likelihood.log_likelihood(segments)[:, 0]
+            beaten = best[first:end] + alone > best[end] + _ROUNDING * (1 + abs(best[end]))
+            return end if beaten.all() else first + int(np.argmin(beaten))
 
     def _segments(self, rows: Statistics, start: Statistics, first: int, begin: int, end: int) -> Segments:
         segments: Any = self.model.likelihood.segments

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -21,14 +20,16 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.results import DOUBLE, Target
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, check_same_width
 from sklearn_mcsg.groups.array_groups import check_same_place
+from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.likelihoods import Statistics
-from sklearn_mcsg.similarity.estimator import GroupsTransformer
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot
 from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
 
 def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
     """Fit a similarity or an embedding to groups, and return the comparer of the groups."""
+    refuse_arrays(X)
     estimator.fit(X)
     if isinstance(estimator, GroupSimilarity):
         return estimator.__mcsg_comparer__()
@@ -89,6 +90,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
     _parameter_constraints: ClassVar[dict] = {"comparison": [Comparison], "output": [str]}
     output: str
     n_groups_: int
+    _comparer: Comparer
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -166,11 +168,11 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         -------
         similarity : object
         """
-        check_is_fitted(self)
-        self._validate_params()
-        self._check_unchanged()
-        other = copy(self)
-        other._keep(self._comparer.in_output(self.output).keeping(self._check_fitted_groups(X)))
+        other = snapshot(self)
+        check_is_fitted(other)
+        other._validate_params()
+        other._check_unchanged()
+        other._keep(other._comparer.in_output(other.output).keeping(other._check_fitted_groups(X)))
         return other
 
     def transform(self, X: GroupsLike) -> np.ndarray:
@@ -186,6 +188,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         matrix : ndarray of shape (n_groups_X, `n_groups_`)
             The chosen `output` for each pair; estimators with ``metric="precomputed"`` need one that is a distance.
         """
+        self = snapshot(self)
         comparer = self.__mcsg_comparer__()
         return self._with_index(X, comparer.compare_with(self._read(X, comparer.comparison)))
 
@@ -206,7 +209,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         """
         target = self._fit(X)
         comparer = self.__mcsg_comparer__()
-        matrix = comparer.comparison.matrix(comparer.prepared, comparer.prepared, self.output, target)
+        matrix = comparer.comparison.matrix(comparer.prepared, comparer.prepared, comparer.name, target)
         return self._with_index(X, matrix)
 
     def pairwise(
@@ -329,7 +332,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
     # P-values -----------------------------------------------------------------------------------------------------
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
-        comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True)
+        comparison, left, right, output, _ = self._prepare_both(X, Y, None, paired=True, arrays=False)
         size = pair_size(comparison.sizes(left), comparison.sizes(right))
         return size, OUTPUTS[output].as_distance(comparison.row(left, right, output, DOUBLE))
 
@@ -337,6 +340,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
     def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
         """The comparer of the fitted groups in the present output, or of other groups."""
+        self = snapshot(self)
         check_is_fitted(self)
         self._validate_params()
         self._check_comparable()
@@ -350,6 +354,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
+        self = snapshot(self)
         if not self._is_fitted:
             return {}
         self._check_unchanged()
@@ -392,10 +397,11 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         return self.n_groups_
 
     def _keep(self, comparer: Comparer) -> None:
-        """Set fitted attributes, once everything that can fail has succeeded."""
-        self._comparer = comparer
-        self._null = None
-        self.n_groups_ = len(comparer)
+        """Set fitted attributes, once everything that can fail has succeeded, all at once."""
+        self.__dict__.update(self._fitted_attributes(comparer))
+
+    def _fitted_attributes(self, comparer: Comparer) -> dict[str, Any]:
+        return {"_comparer": comparer, "_null": None, "n_groups_": len(comparer)}
 
     def _check_unchanged(self) -> None:
         """Raise if parameters have changed since `fit` so that the kept summaries are no longer valid."""
@@ -425,6 +431,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
 
         Everything is validated before anything is computed.
         """
+        self = snapshot(self)
         self._validate_params()
         output = self.output if output is None else output
         comparison = self._comparison_for(output)

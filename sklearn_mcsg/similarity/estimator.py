@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,6 +19,19 @@ from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_groups
 from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import are_dispatched
+
+E = TypeVar("E")
+
+
+def snapshot(estimator: E) -> E:
+    """An estimator as it is at this moment.
+
+    Methods that only read begin with ``self = snapshot(self)``: parameters and fitted attributes then belong together,
+    whatever other threads set meanwhile. What belongs together is set by one call, ``self.__dict__.update(...)``.
+    """
+    now = object.__new__(type(estimator))
+    now.__dict__.update(estimator.__dict__)
+    return now
 
 
 class GroupsEstimator(BaseEstimator):
@@ -93,6 +106,7 @@ class GroupsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Group
 
     def __mcsg_groups__(self, X: GroupsLike) -> Groups:
         """Groups to compare or to embed, validated."""
+        self = snapshot(self)
         check_is_fitted(self)
         return self._check_fitted_groups(X)
 

@@ -26,6 +26,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_g
 from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity.base import GroupSimilarity
+from sklearn_mcsg.similarity.estimator import snapshot
 
 
 class ModelComparisonSimilarity(GroupSimilarity):
@@ -145,6 +146,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+    _fitted_key: tuple
 
     def __init__(
         self,
@@ -206,6 +208,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     def _read_two(self, a: GroupsLike, b: GroupsLike) -> tuple[GroupModel, tuple[Groups, Groups]]:
         """The model of a group, and two validated single groups."""
+        self = snapshot(self)
         self._validate_params()
         comparison = self._comparison_for("similarity")
         one, other = (validate_group(x, allow_empty=self._allows_empty, name=name) for name, x in (("a", a), ("b", b)))
@@ -258,6 +261,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         -------
         criterion : ndarray of shape (n_groups,)
         """
+        self = snapshot(self)
         self._validate_params()
         comparison = self._comparison_for("similarity")
         groups = self._read(X, comparison, arrays=False)
@@ -287,13 +291,15 @@ class ModelComparisonSimilarity(GroupSimilarity):
         model = self._new_model(self.balanced)
         return ModelComparison(model, self.prior_strength, self.n_references, self.random_state)
 
-    def _keep(self, comparer: Comparer) -> None:
-        super()._keep(comparer)
+    def _fitted_attributes(self, comparer: Comparer) -> dict[str, Any]:
         comparison: Any = comparer.comparison
-        self.likelihood_ = comparison.model.likelihood
-        self.criterion_ = comparison.model.criterion
-        self.references_ = comparison.references
-        self._fitted_key = self._model_key()
+        return {
+            **super()._fitted_attributes(comparer),
+            "likelihood_": comparison.model.likelihood,
+            "criterion_": comparison.model.criterion,
+            "references_": comparison.references,
+            "_fitted_key": self._model_key(),
+        }
 
     def _check_unchanged(self) -> None:
         if self._model_key() != getattr(self, "_fitted_key", self._model_key()):
@@ -308,6 +314,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         return *keys, self.reg_covar, self.balanced
 
     def __mcsg_state__(self) -> dict[str, Any]:
+        self = snapshot(self)
         state = super().__mcsg_state__()
         if not state:
             return {}

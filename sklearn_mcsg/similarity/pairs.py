@@ -17,6 +17,7 @@ from sklearn_mcsg._checks import check_share
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_group
+from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.similarity.estimator import split_pipeline
 
 
@@ -204,7 +205,9 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
 
 def _sides(X: Any) -> tuple[Any, Any]:
     """The left and the right elements of pairs: lists, or `Groups` if any element is."""
+    refuse_arrays(X)
     left, right = _columns(X)
+    refuse_arrays([*left, *right])
     if not any(isinstance(x, Groups) for x in (*left, *right)):
         return left, right
     return _joined(left), _joined(right)

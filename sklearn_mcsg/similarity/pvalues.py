@@ -13,6 +13,7 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.chance import NullDistribution
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.similarity.estimator import snapshot
 
 
 class HasPValues(ABC):
@@ -105,6 +106,7 @@ class Calibrates(HasPValues, ComparesGroups):
         p : ndarray of shape (n_groups,)
             Small for pairs that are nearer than most random pairs.
         """
+        self = snapshot(self)
         return self._null_distribution().p_value(*self._sizes_and_distances(X, Y))
 
     def _null_distribution(self) -> NullDistribution:

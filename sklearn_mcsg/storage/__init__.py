@@ -4,7 +4,18 @@ In comes a fitted estimator, made of arrays, plain values and instances of regis
 Out goes a folder of arrays and one JSON file, replaced in one step; from it, the same estimator, checked.
 """
 
-from sklearn_mcsg.storage._encoding import encode, load, read_note, register, save
+from sklearn_mcsg.storage._encoding import ReplacedError, fingerprint, load, read_note, register, save
+from sklearn_mcsg.storage._files import File
 from sklearn_mcsg.storage._folder import MmapMode, check_place
 
-__all__ = ["MmapMode", "check_place", "encode", "load", "read_note", "register", "save"]
+__all__ = [
+    "File",
+    "MmapMode",
+    "ReplacedError",
+    "check_place",
+    "fingerprint",
+    "load",
+    "read_note",
+    "register",
+    "save",
+]

@@ -6,10 +6,13 @@ class includes its module, so neither can pass for the other.
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
+import operator
 import os
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -18,28 +21,40 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import sklearn_mcsg
+from sklearn_mcsg._disk import content_of
 from sklearn_mcsg._sklearn import validate_parameter_constraints
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import _folder
+from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
-_VERSION = 4
+_VERSION = 5
+_LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
     AttributeError,
     EOFError,
     LookupError,
-    MemoryError,
-    OSError,
     RecursionError,
     TypeError,
     ValueError,
 )
 
 
-class UnregisteredError(ValueError):
-    """A saved index holds a class that is not registered."""
+_ANY: Any = object()  # any note
+
+
+class ReplacedError(RefusedError):
+    """A saved index is not the one that was asked for."""
+
+
+@dataclass
+class Attached:
+    """What belongs to an encoded object besides its JSON."""
+
+    arrays: list[np.ndarray] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
 
 
 def register(cls: type) -> type:
@@ -55,8 +70,9 @@ def register(cls: type) -> type:
       yet, and is not restored.
 
     All of these must be arrays without Python objects, numbers, strings, ``None``, dtypes, `Groups`, instances of
-    registered classes, or lists and tuples of such values. A method ``__mcsg_check__(self) -> None`` is called last,
-    if there is one; it raises ValueError if the parts of a loaded instance do not belong together.
+    registered classes, files (`sklearn_mcsg.storage.File`), or lists and tuples of such values. A method
+    ``__mcsg_check__(self) -> None`` is called last, if there is one; it raises ValueError if the parts of a loaded
+    instance do not belong together.
 
     The index holds the module and the qualified name of the class, and not its code: import that module before you
     load the index. A class that is defined again, as in a notebook, replaces the earlier one.
@@ -126,64 +142,99 @@ def save(path: str | os.PathLike[str], estimator: BaseEstimator, note: Any = Non
 
     `note`, any JSON value, is saved with it for `read_note`.
     """
-    folder = Path(path).resolve()
+    folder = _folder.place_of(path)
     _folder.check_place(folder)
-    arrays: list[np.ndarray] = []
-    tree = encode(estimator, arrays)
-    _folder.write(folder, {"format": _folder.FORMAT, "version": _VERSION, "note": note, "object": tree}, arrays)
+    attached = Attached()
+    tree = encode(estimator, attached)
+    files = entries_of(attached.files, folder)
+    content = {"format": _folder.FORMAT, "version": _VERSION, "note": note, "object": tree, "files": files}
+    _folder.write(folder, content, attached.arrays)
 
 
 def read_note(path: str | os.PathLike[str]) -> Any:
-    """The note saved with an estimator, or None if it cannot be read."""
-    return _folder.read_content(Path(path)).get("note")
+    """The note saved with an estimator, or None if there is none."""
+    try:
+        return _folder.read_content(_folder.place_of(path)).get("note")
+    except FileNotFoundError:
+        return None
 
 
-def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None) -> Any:
-    """Load a fitted estimator of an expected class."""
-    path = Path(path)
+def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None, *, note: Any = _ANY) -> Any:
+    """Load a fitted estimator of an expected class.
+
+    Given a note, raise ReplacedError if another one is saved with the estimator.
+    """
     if mmap_mode not in (None, "r", "c"):
         raise ValueError(f"mmap_mode must be None, 'r' or 'c', got {mmap_mode!r}.")
-    if not (path / "index.json").is_file():
-        raise FileNotFoundError(f"{path} is not a saved index: it has no index.json.")
-    content = _folder.read_content(path)
+    folder = _folder.place_of(path)
+
+    def check(content: dict[str, Any]) -> None:
+        _check_version(content["version"])
+        if note is not _ANY and content["note"] != note:
+            raise ReplacedError("was replaced by another process: open it again.")
+
     try:
-        version = int(content["version"])
-        if content["format"] != _folder.FORMAT or version < 1:
-            raise ValueError(f"format {content['format']!r:.60}, version {version}")
+        content, arrays = _folder.read(folder, mmap_mode, check)
+        files = [find(entry, folder) for entry in content["files"]]
+        with np.errstate(all="ignore"):  # the results are checked
+            estimator = decode(content["object"], Attached(arrays, files))
+    except RefusedError as error:
+        raise type(error)(f"{path} {_in_one_line(error)}") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(f"{path} is not a saved index: it has no {_folder.INDEX}.") from error
+    except OSError as error:
+        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {_folder.described(error)}.") from error
+    except MemoryError as error:
+        raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:
-        raise ValueError(f"{path} is damaged or not a saved index: index.json cannot be read ({error}).") from error
-    if version != _VERSION:
-        age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "build the index again")
-        found = f"{age} version of sklearn_mcsg (format {version}, this one reads {_VERSION})"
-        raise ValueError(f"{path} was saved by {found}: {remedy}.")
-    try:
-        content, arrays = _folder.read(path, mmap_mode)
-        estimator = decode(content["object"], arrays)
-    except UnregisteredError as error:
-        raise ValueError(f"{path} {error}") from error
-    except _ERRORS as error:
-        why = str(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__}, {error}"
-        raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
+        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}, {error}"
+        raise ValueError(f"{path} is damaged and was not opened: {_in_one_line(why).rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator
 
 
-def encode(value: object, arrays: list[np.ndarray]) -> Any:
-    """Encode an object as JSON, and append its arrays to a list, each only once."""
+def _in_one_line(message: object) -> str:
+    """A message about a file, which may hold anything: one line of bounded length without control characters."""
+    line = " ".join(str(message).split())[:_LONGEST_REASON]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def _check_version(version: Any) -> None:
+    """Raise unless an index has the format of this version."""
+    if not isinstance(version, int) or version < 1:
+        raise RefusedError(f"is damaged or not a saved index: its version is {version!r:.60}.")
+    if version != _VERSION:
+        age, remedy = ("a newer", "upgrade to open it") if version > _VERSION else ("an older", "build the index again")
+        found = f"{age} version of sklearn_mcsg (format {version}, this one reads {_VERSION})"
+        raise RefusedError(f"was saved by {found}: {remedy}.")
+
+
+def fingerprint(value: object) -> str:
+    """A hash of everything that an object is made of: its parameters, what it has learnt, its arrays and its files."""
+    attached = Attached()
+    digest = hashlib.sha256(json.dumps(encode(value, attached)).encode())
+    for array in attached.arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for file in attached.files:
+        digest.update(repr(file.content or content_of(file.path)).encode())
+    return digest.hexdigest()
+
+
+def encode(value: object, attached: Attached) -> Any:
+    """Encode an object as JSON, and attach its arrays and files, each only once."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
-        return encode(value.item(), arrays)
+        return encode(value.item(), attached)
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        place = next((i for i, known in enumerate(arrays) if known is value), len(arrays))
-        if place == len(arrays):
-            arrays.append(value)
-        return {"array": place}
+        return {"array": _place_in(attached.arrays, value, operator.is_)}
+    if isinstance(value, File):
+        return {"file": _place_in(attached.files, value, operator.eq)}
     if isinstance(value, tuple | list):
-        return {type(value).__name__: [encode(item, arrays) for item in value]}
+        return {type(value).__name__: [encode(item, attached) for item in value]}
     if isinstance(value, np.dtype):
         return {"dtype": value.name}
     name = _name_of(type(value))
@@ -206,24 +257,26 @@ def encode(value: object, arrays: list[np.ndarray]) -> Any:
     else:
         parts = value.get_params(deep=False)  # type: ignore[attr-defined]
     state = value.__mcsg_state__() if hasattr(value, "__mcsg_state__") else {}
-    return {"class": name, "parts": _each(encode, parts, arrays), "state": _each(encode, state, arrays)}
+    return {"class": name, "parts": _each(encode, parts, attached), "state": _each(encode, state, attached)}
 
 
-def decode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Decode an object from JSON and arrays."""
+def decode(value: Any, attached: Attached) -> Any:
+    """Decode an object from JSON and what is attached to it."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        return arrays[value["array"]]
+        return attached.arrays[value["array"]]
+    if "file" in value:
+        return attached.files[value["file"]]
     if "dtype" in value:
         return np.dtype(value["dtype"])
     for kind in (tuple, list):
         if kind.__name__ in value:
-            return kind(decode(item, arrays) for item in value[kind.__name__])
+            return kind(decode(item, attached) for item in value[kind.__name__])
     cls = _class_of(value["class"])
     if cls is None:
-        raise UnregisteredError(_missing(value["class"]))
-    parts, state = (_each(decode, value[key], arrays) for key in ("parts", "state"))
+        raise RefusedError(_missing(value["class"]))
+    parts, state = (_each(decode, value[key], attached) for key in ("parts", "state"))
     parts.pop("memory", None)  # of a pipeline: a cache on disk cannot be trusted
     decoded = cls(**parts)
     _check_parts(decoded)
@@ -248,20 +301,34 @@ def _check_parts(decoded: Any) -> None:
     if hasattr(decoded, "_parameter_constraints"):
         name, parameters = type(decoded).__name__, decoded.get_params(deep=False)
         validate_parameter_constraints(decoded._parameter_constraints, parameters, caller_name=name)
+    if isinstance(decoded, Pipeline):
+        _check_steps(decoded.steps)
     if not is_dataclass(decoded):
         return
     hints = get_type_hints(type(decoded))
-    for field in fields(decoded):
-        value = getattr(decoded, field.name)
-        if not _is_a(value, hints[field.name]):
-            raise TypeError(f"{field.name} of a {type(decoded).__name__} is a {type(value).__name__}")
+    for name in (part.name for part in fields(decoded)):
+        value = getattr(decoded, name)
+        if not _is_a(value, hints[name]):
+            raise TypeError(f"{name} of a {type(decoded).__name__} is a {type(value).__name__}")
+
+
+def _check_steps(steps: Any) -> None:
+    """Raise unless all steps of a pipeline have names, and all but the last can transform."""
+    for step in steps:
+        name, estimator = step
+        can_transform = hasattr(estimator, "transform") or estimator in (None, "passthrough") or step is steps[-1]
+        if not isinstance(name, str) or not can_transform:
+            raise TypeError(f"a {type(estimator).__name__} is not a step of a pipeline")
 
 
 def _is_a(value: Any, hint: Any) -> bool:
-    """Whether a value is of a declared type; the items of containers are not looked at."""
+    """Whether a value is of a declared type, and so are its items, if the type names one for all of them."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return any(_is_a(value, one) for one in get_args(hint))
     kind = get_origin(hint) or hint
+    if isinstance(value, list | tuple) and kind is type(value):
+        items = [one for one in get_args(hint) if one is not Ellipsis]
+        return len(items) > 1 or all(_is_a(item, one) for one in items for item in value)
     if hint is float:
         kind = int | float
     if hint is Any or not isinstance(kind, type | UnionType):  # such as a type variable
@@ -275,5 +342,13 @@ def _short(value: object) -> str:
     return f"a {type(value).__name__}{f', {shown}' if 0 < len(shown) <= 80 else ''}"
 
 
-def _each(function: Callable, items: dict[str, Any], arrays: list[np.ndarray]) -> dict[str, Any]:
-    return {key: function(item, arrays) for key, item in items.items()}
+def _each(function: Callable, items: dict[str, Any], attached: Attached) -> dict[str, Any]:
+    return {key: function(item, attached) for key, item in items.items()}
+
+
+def _place_in(known: list, value: object, is_same: Callable[[Any, Any], bool]) -> int:
+    """The place of a value in a list; it is appended if it is not there yet."""
+    place = next((i for i, other in enumerate(known) if is_same(other, value)), len(known))
+    if place == len(known):
+        known.append(value)
+    return place

@@ -6,96 +6,145 @@
 
 A save writes its arrays under new names and then replaces index.json, which is one atomic step: whoever reads sees the
 old content or the new one, and a save that is killed leaves the old one. The next save removes what it left behind.
+Where the file system has no locks, a save removes nothing but its own files and those that it has replaced. If several
+save at once, one of them is the last, and the files of the others stay.
 """
 
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
 import secrets
 import zlib
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
-from filelock import FileLock
 
+from sklearn_mcsg._disk import open_regular, reason_of
 from sklearn_mcsg._memory import NUMBERS
+from sklearn_mcsg.storage._files import RefusedError
+from sklearn_mcsg.storage._lock import LOCK, locked
 
 MmapMode: TypeAlias = Literal["r", "c"] | None
+_Order: TypeAlias = Literal["C", "F"]
 FORMAT = "sklearn_mcsg index"
-_INDEX, _LOCK = "index.json", ".lock"
-_WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json")  # the files of one save
+INDEX = "index.json"
+_LARGEST = 2**30  # bytes of index.json, which holds the words of a vocabulary
+_WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json", re.ASCII)  # the files of one save
 _TRIES = 1000  # to read a folder that others replace at the same time
 _LENGTHS = {(1, 0): 2, (2, 0): 4}  # bytes of the length of a header, by version of the array format
 _LONGEST_HEADER = 10_000  # as in numpy
 
 
-def read_content(folder: Path) -> dict[str, Any]:
-    """The content of index.json, or an empty dictionary if it cannot be read."""
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """The folder that a path leads to, whether it exists or not; raise ValueError if there can be none."""
     try:
-        content = _parsed(folder)
-    except (OSError, RecursionError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+        return Path(os.path.realpath(path))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)!r} is not a path: {error}.") from error
 
 
-def _parsed(folder: Path) -> Any:
-    return json.loads((folder / _INDEX).read_text(encoding="utf8"))
+def read_content(folder: Path) -> dict[str, Any]:
+    """The content of index.json; raise OSError if it cannot be read, and RefusedError if no index was saved there."""
+    with open_regular(folder / INDEX) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        data = stream.read(size) if size <= _LARGEST else b""
+    try:
+        if not data:
+            raise ValueError(f"it has {size} bytes")
+        content = json.loads(data.decode("utf8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']!r:.60}")
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise RefusedError(f"is damaged or not a saved index: {INDEX} cannot be read ({error}).") from error
+    return content
+
+
+def described(error: OSError) -> str:
+    """What an error of the system means, and the name of the file, if it is known."""
+    name = "" if error.filename is None else f"{Path(os.fsdecode(error.filename)).name}: "
+    return f"{name}{reason_of(error)}"
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise if a path holds anything other than a saved estimator, an empty folder or the rest of a killed save."""
-    folder = Path(path)
-    if not folder.exists():
+    folder = place_of(path)
+    try:
+        names = os.listdir(folder)
+        ours = all(name in (INDEX, LOCK) or _WRITTEN.fullmatch(name) for name in names)
+        if ours and INDEX in names:
+            read_content(folder)
+    except FileNotFoundError:
         return
-    names = {file.name for file in folder.iterdir()} if folder.is_dir() else {_INDEX, folder.name}
-    ours = all(name in (_INDEX, _LOCK) or _WRITTEN.fullmatch(name) for name in names)
-    if not ours or (_INDEX in names and read_content(folder).get("format") != FORMAT):
+    except (NotADirectoryError, ValueError):
+        ours = False
+    except OSError as error:
+        raise OSError(error.errno, f"{folder} could not be opened: {described(error)}; nothing was written") from error
+    if not ours:
         raise ValueError(f"{folder} exists and is not a saved index: choose another path; nothing was written.")
 
 
 def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """Write content and arrays into a folder, or replace those that it holds."""
-    created = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / _LOCK):
-            _sweep(folder)
-            try:
-                _write(folder, content, arrays)
-            finally:
-                _sweep(folder)  # by content, because an interrupt may come when the new one is already in place
-    except OSError as error:
-        if created:
-            with suppress(OSError):
-                (folder / _LOCK).unlink(missing_ok=True)
-                folder.rmdir()
-        state = "nothing was written" if created else "the index that it holds has not changed"
-        reason = error.strerror or f"not everything could be written, as on a full disk ({error})"
-        raise OSError(error.errno, f"{folder} could not be saved: {reason}; {state}") from error
-
-
-def _write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    existed = folder.exists()
     token = secrets.token_hex(8)
-    entries = []
-    for i, array in enumerate(arrays):
-        file = folder / f"{token}-{i}.npy"
-        with file.open("wb") as stream:
-            np.save(stream, array, allow_pickle=False)
-            _flush(stream)
-        with file.open("rb") as stream:
-            facts: dict[str, Any] = {"checksum": _checksum(stream), "dtype": array.dtype.str, "shape": array.shape}
-        entries.append({"file": file.name, "size": file.stat().st_size, **facts})
+    try:
+        with locked(folder) as is_locked:
+            replaced = _named(folder) or ()
+            if is_locked:
+                _sweep(folder, lambda _: True)
+            try:
+                _write(folder, token, content, arrays)
+            finally:  # by content, because an interrupt may come when the new one is already in place
+                _sweep(folder, lambda name: is_locked or name in replaced or name.startswith(token))
+    except OSError as error:
+        state = "the index that it holds has not changed" if existed else "nothing was written"
+        reason = described(error) if error.strerror else f"not everything could be written, as on a full disk ({error})"
+        raise OSError(error.errno or errno.EIO, f"{folder} could not be saved: {reason}; {state}") from error
+
+
+def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    entries = [_write_array(folder / f"{token}-{i}.npy", array) for i, array in enumerate(arrays)]
     new = folder / f"{token}.json"
-    with new.open("wb") as stream:
-        stream.write(json.dumps({**content, "arrays": entries}, indent=1).encode())
+    data = json.dumps({**content, "arrays": entries}, indent=1).encode()
+    if len(data) > _LARGEST:
+        raise OSError(errno.EFBIG, f"{INDEX} would have {len(data)} bytes, more than {_LARGEST}")
+    with new.open("xb") as stream:
+        stream.write(data)
         _flush(stream)
-    os.replace(new, folder / _INDEX)
+    _flush_folder(folder)
+    os.replace(new, folder / INDEX)
+    _flush_folder(folder)
+    _flush_folder(folder.parent)
+
+
+class _Checksummed:
+    """A file that is written, and the checksum of what was written. NumPy writes to it as to any stream."""
+
+    def __init__(self, stream: BinaryIO):
+        self.stream = stream
+        self.checksum = 0
+
+    def write(self, data: bytes) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        return self.stream.write(data)
+
+
+def _write_array(file: Path, array: np.ndarray) -> dict[str, Any]:
+    """Write an array, and return what is noted about it."""
+    with file.open("xb") as stream:
+        written = _Checksummed(stream)
+        np.lib.format.write_array(written, array, allow_pickle=False)
+        _flush(stream)
+        facts = {"file": file.name, "size": stream.tell(), "checksum": written.checksum}
+    return {**facts, "dtype": array.dtype.str, "shape": array.shape}
 
 
 def _flush(stream: BinaryIO) -> None:
@@ -103,29 +152,54 @@ def _flush(stream: BinaryIO) -> None:
     os.fsync(stream.fileno())
 
 
-def _sweep(folder: Path) -> None:
-    """Remove arrays that the content does not name: those of an earlier save, or of one that was killed."""
-    content = read_content(folder)
-    if not content and (folder / _INDEX).exists():  # which arrays it names is not known
+def _flush_folder(folder: Path) -> None:
+    """Let the names of new files survive a loss of power, where the system can do that; Windows cannot."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _named(folder: Path) -> set[str] | None:
+    """Names of the arrays that the content of a folder refers to; None if it cannot be read."""
+    try:
+        return {entry["file"] for entry in read_content(folder)["arrays"]}
+    except FileNotFoundError:
+        return set()
+    except (LookupError, OSError, TypeError, ValueError):
+        return None
+
+
+def _sweep(folder: Path, is_removable: Callable[[str], bool]) -> None:
+    """Remove files that the content does not name: those of an earlier save, or of one that was killed."""
+    named = _named(folder)
+    if named is None:
         return
-    named = {entry.get("file") for entry in content.get("arrays", ()) if isinstance(entry, dict)}
-    for file in folder.iterdir():
-        if _WRITTEN.fullmatch(file.name) and file.name not in named:
+    for name in os.listdir(folder):
+        if _WRITTEN.fullmatch(name) and name not in named and is_removable(name):
             with suppress(OSError):  # Windows keeps files that a reader has open
-                file.unlink()
+                (folder / name).unlink()
 
 
-def read(folder: Path, mmap_mode: MmapMode) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The content of a folder and its arrays, checked; raise ValueError or OSError if they are damaged."""
-    content = _parsed(folder)
+def read(
+    folder: Path, mmap_mode: MmapMode, check: Callable[[dict[str, Any]], None]
+) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The content of a folder and its arrays, of one save; raise ValueError or OSError if they are damaged.
+
+    `check` raises an error if a content is not the one that is wanted.
+    """
+    content = read_content(folder)
     for _ in range(_TRIES):
+        check(content)
         try:
             return content, _open_all(folder, content, mmap_mode)
-        except FileNotFoundError:
-            before, content = content, _parsed(folder)
+        except FileNotFoundError as error:
+            before, content = content, read_content(folder)
             if content == before:  # otherwise it was replaced while it was read
-                raise
-    raise OSError(f"it was replaced {_TRIES} times while it was read")
+                raise ValueError(f"{Path(error.filename).name} is missing") from error
+    raise ValueError(f"it was replaced {_TRIES} times while it was read")
 
 
 def _open_all(folder: Path, content: dict[str, Any], mmap_mode: MmapMode) -> list[np.ndarray]:
@@ -134,8 +208,8 @@ def _open_all(folder: Path, content: dict[str, Any], mmap_mode: MmapMode) -> lis
         streams = []
         for entry in content["arrays"]:
             if not _WRITTEN.fullmatch(entry["file"]):
-                raise ValueError(f"{entry['file']!r} is not the name of an array")
-            streams.append(stack.enter_context((folder / entry["file"]).open("rb")))
+                raise ValueError(f"{entry['file']!r:.60} is not the name of an array")
+            streams.append(stack.enter_context(open_regular(folder / entry["file"])))
         return [_open(stream, entry, mmap_mode) for stream, entry in zip(streams, content["arrays"], strict=True)]
 
 
@@ -143,17 +217,16 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
     """Open an array of numbers; its size is checked before its header is believed."""
     name, size = entry["file"], os.fstat(stream.fileno()).st_size
     if size != entry["size"]:
-        raise ValueError(f"{name} has {size} bytes instead of {entry['size']}")
-    if mmap_mode is None and _checksum(stream) != entry["checksum"]:
-        raise ValueError(f"the content of {name} has changed")
-    stream.seek(0)
-    shape, dtype = _header(stream)
+        raise ValueError(f"{name} has {size} bytes instead of {entry['size']!r:.60}")
+    shape, dtype, order = _header(stream)
     if (dtype.str, list(shape)) != (entry["dtype"], list(entry["shape"])) or dtype.kind not in "biufU":
         raise ValueError(f"{name} holds {dtype} of shape {shape}")
     if stream.tell() + prod(shape) * dtype.itemsize != size:
         raise ValueError(f"{name} is too short or too long for {dtype} of shape {shape}")
-    stream.seek(0)
-    array = np.load(stream if mmap_mode is None else stream.name, mmap_mode, allow_pickle=False)
+    if mmap_mode is None:
+        array = _read_array(stream, shape, dtype, order, entry)
+    else:
+        array = np.memmap(stream, dtype, mmap_mode, stream.tell(), shape, order)
     if dtype.kind == "f":
         flat = array.reshape(-1)
         if not all(np.isfinite(flat[i : i + NUMBERS]).all() for i in range(0, len(flat), NUMBERS)):
@@ -161,8 +234,22 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
     return array
 
 
-def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and dtype of an array. Unlike numpy, accept no headers of Python 2."""
+def _read_array(
+    stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype, order: _Order, entry: dict[str, Any]
+) -> np.ndarray:
+    """Read an array after its header; what is compared with the checksum is what is returned."""
+    length = stream.tell()
+    stream.seek(0)
+    header = stream.read(length)
+    numbers = np.empty(prod(shape), dtype)
+    data: Any = numbers.view(np.uint8)
+    if stream.readinto(data) != len(data) or zlib.crc32(data, zlib.crc32(header)) != entry["checksum"]:  # type: ignore[attr-defined]
+        raise ValueError(f"the content of {entry['file']} has changed")
+    return numbers.reshape(shape, order=order)
+
+
+def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype, _Order]:
+    """Shape, dtype and order of an array. Unlike numpy, accept no headers of Python 2."""
     version = np.lib.format.read_magic(stream)
     if version not in _LENGTHS:
         raise ValueError(f"version {version} of the array format")
@@ -173,11 +260,4 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
         header = ast.literal_eval(stream.read(length).decode("latin1"))
     except SyntaxError as error:
         raise ValueError("the header of an array cannot be read") from error
-    return header["shape"], np.dtype(header["descr"])
-
-
-def _checksum(stream: BinaryIO) -> int:
-    value = 0
-    while block := stream.read(2**20):
-        value = zlib.crc32(block, value)
-    return value
+    return header["shape"], np.dtype(header["descr"]), "F" if header["fortran_order"] else "C"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
+from sklearn_mcsg._sklearn import HasMethods, StrOptions
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
@@ -30,7 +30,6 @@ from sklearn_mcsg.similarity.estimator import split_pipeline
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
-from sklearn_mcsg.text.tables import files_of
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
@@ -130,6 +129,8 @@ class TextSearch(BaseEstimator):
         distances of the pipeline count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
     n_neighbors : int, default=5
         Number of neighbours: texts to find for each query.
+    growth : float, default=2.0
+        Factor by which the index may grow before it learns again: see `GroupNeighbors`.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
     verbose : int, default=0
@@ -177,7 +178,7 @@ class TextSearch(BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "pipeline": [HasMethods(["fit", "transform"]), None],
         "words": [StrOptions({"z-score", "share"}), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "growth")},
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -188,12 +189,14 @@ class TextSearch(BaseEstimator):
         *,
         words: str | None = "z-score",
         n_neighbors: int = 5,
+        growth: float | None = 2.0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
         self.pipeline = pipeline
         self.words = words
         self.n_neighbors = n_neighbors
+        self.growth = growth
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -230,7 +233,7 @@ class TextSearch(BaseEstimator):
         if len(known) < 2:
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
-        index = GroupNeighbors(last, algorithm=algorithm, n_jobs=self.n_jobs, verbose=self.verbose).fit(groups[known])
+        index = GroupNeighbors(last, algorithm=algorithm, **self._shared_params()).fit(groups[known])
         words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
         self.vectorizer_ = vectorizer
         self.index_ = index
@@ -242,7 +245,8 @@ class TextSearch(BaseEstimator):
     def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
         """Add texts.
 
-        An embedding stays as it was fitted; the frequencies of words that BM25 uses are those of all texts.
+        The frequencies of words that BM25 uses are those of all texts. An embedding stays as it is until the index has
+        grown by the factor `growth`, and then learns again from all texts; its vectorizer is not fitted again.
 
         Parameters
         ----------
@@ -265,7 +269,7 @@ class TextSearch(BaseEstimator):
         if words is not None:
             words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         if len(known):
-            self.index_.partial_fit(groups[known])
+            self.index_ = copy(self.index_).set_params(**self._shared_params()).partial_fit(groups[known])
         self.words_ = words
         self.known_ = np.concatenate([self.known_, self.n_texts_ + known])
         self.n_texts_ += len(texts)
@@ -297,7 +301,7 @@ class TextSearch(BaseEstimator):
         groups = None if queries is None else self.look_up(queries)
         if queries is not None and groups is not None and not groups.sizes.all():
             return self._search_some(queries, groups.sizes > 0, k)
-        index = copy(self.index_).set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+        index = copy(self.index_).set_params(**self._shared_params())
         if self.words is None:
             distances, found = index.kneighbors(groups, k)
             return TextHits(self.known_[found], -distances, distances, None)
@@ -404,6 +408,10 @@ class TextSearch(BaseEstimator):
             values, places = smallest(np.where(others, -scores, np.inf), k)
             yield places, -values, *(np.take_along_axis(v, places, axis=1) for v in (distances, word_scores))
 
+    def _shared_params(self) -> dict[str, Any]:
+        """Parameters of the search that its index has, too."""
+        return {"growth": self.growth, "n_jobs": self.n_jobs, "verbose": self.verbose}
+
     def _check_n_neighbors(self, n_neighbors: int | None, available: int) -> int:
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_positive_integer(k, "n_neighbors")
@@ -482,38 +490,33 @@ def update_index(
     >>> first.n_reused, second.n_reused, second.index.n_texts_
     (0, 2, 3)
     """
-    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     storage.check_place(path)
     note = storage.read_note(path)
-    n_reused = _n_reusable(similarity, texts, note)
-    wanted = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
-    if n_reused:
-        index = storage.load(path, type(wanted)).set_params(**jobs)
-        if n_reused == len(texts):
-            return IndexUpdate(index, n_reused, replaced=False)
-        index.partial_fit(texts[n_reused:])
-    else:
-        index = wanted.set_params(**jobs).fit(texts)
-    storage.save(path, index, note=[len(texts), _fingerprint(similarity, texts)])
+    index = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
+    while n_reused := _n_reusable(similarity, texts, note):
+        try:
+            index = storage.load(path, type(index), note=note)
+            break
+        except storage.ReplacedError:  # by another process, since its note was read
+            note = storage.read_note(path)
+    index.set_params(n_jobs=n_jobs, verbose=verbose)
+    if n_reused and n_reused == len(texts):
+        return IndexUpdate(index, n_reused, replaced=False)
+    fingerprint = _fingerprint(similarity, texts)  # before the word vectors are read: afterwards, they may be others
+    index = index.partial_fit(texts[n_reused:]) if n_reused else index.fit(texts)
+    storage.save(path, index, note=[len(texts), fingerprint])
     return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
 
 
 def _n_reusable(similarity: Any, texts: Sequence[str], note: Any) -> int:
     """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
     match note:
-        case [int(n_texts), str(fingerprint)] if fingerprint == _fingerprint(similarity, texts[:n_texts]):
-            return n_texts
+        case [int(n_texts), str(fingerprint)] if 0 < n_texts <= len(texts):
+            return n_texts if fingerprint == _fingerprint(similarity, texts[:n_texts]) else 0
     return 0
 
 
 def _fingerprint(similarity: Any, texts: Sequence[str]) -> str:
     """A hash of everything that an index depends on."""
-    arrays: list[np.ndarray] = []
-    before, _ = split_pipeline(similarity.pipeline if isinstance(similarity, TextSearch) else similarity)
-    vectors = getattr(before[0], "vectors", None) if before is not None else None
-    state = [[file.stat().st_mtime_ns, file.stat().st_size] for file in files_of(vectors) if file.exists()]
-    settings = [__version__, storage.encode(clone(similarity), arrays), state]
-    digest = hashlib.sha256(json.dumps([settings, list(texts)]).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    settings = [__version__, storage.fingerprint(clone(similarity))]
+    return hashlib.sha256(json.dumps([settings, list(texts)]).encode()).hexdigest()

@@ -7,8 +7,9 @@ Word vectors are opened once per process and never copied whole.
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -19,14 +20,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import check_number
+from sklearn_mcsg._disk import FileContent
 from sklearn_mcsg._memory import VECTORS, count_within
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
-from sklearn_mcsg.storage import register
+from sklearn_mcsg.storage import File, register
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
 from sklearn_mcsg.text._spelling import sample, spelled
 from sklearn_mcsg.text._tokenised import Found, Tokenisation, TokenisedTexts, Tokens, check_texts, into_words, look_up
-from sklearn_mcsg.text.tables import WordTable, is_static_model, lengths, open_table
+from sklearn_mcsg.text.tables import WordTable, files_of, is_static_model, lengths, open_table, with_files
+from sklearn_mcsg.text.words import check_vocabulary
 
 
 @register
@@ -92,7 +96,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     1024 characters, and a text of more than half a million characters without white space is cut.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
-    vectors, which are opened again after loading. Vectors given as objects are pickled with it, like any parameter.
+    vectors, which are opened again after loading, and are refused if they have changed. Vectors given as objects are
+    pickled with it, like any parameter.
 
     Examples
     --------
@@ -160,20 +165,30 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return {name: value for name, value in super().__getstate__().items() if name != "_table"}
 
     def __mcsg_state__(self) -> dict[str, Any]:
-        """Learnt state, to be saved with the parameters; empty before `fit`."""
-        if not hasattr(self, "oov_rate_"):
-            return {}
+        """What is saved besides the parameters: the files of the vectors and, after `fit`, what was learnt."""
+        is_fitted = hasattr(self, "oov_rate_")
+        files = self._files if is_fitted else self._located()
+        if not is_fitted:
+            return {"files": files} if files else {}
         learnt = getattr(self, "frequencies_", {})
-        state = {"oov_rate": self.oov_rate_, "total": self._total}
-        return {**state, "words": list(learnt), "frequencies": np.array(list(learnt.values()), dtype=np.float64)}
+        frequencies = np.array(list(learnt.values()), dtype=np.float64)
+        return {"files": files, "oov_rate": self.oov_rate_, "words": list(learnt), "frequencies": frequencies}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
-        """Keep what was stored."""
-        if not isinstance(self.vectors, str):  # arrays of the same file, which may be damaged
-            self._opened()
-        self.oov_rate_, self._total = state["oov_rate"], state["total"]
+        """Check what was stored and keep it; files are where they were found."""
+        files = state["files"]
+        if files:
+            self.vectors = with_files(self.vectors, [file.path for file in files])
+        if "oov_rate" not in state:
+            return
+        if not isinstance(self.vectors, str) and len(files) < 2:  # arrays of the same index, which may be damaged
+            self._table = open_table(self.vectors)
         if self.frequencies is None:
+            check_vocabulary(state["words"])
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
+            divisor(self.frequencies_)
+        check_number(state["oov_rate"], "oov_rate")
+        self._files, self._total, self.oov_rate_ = files, 1.0, state["oov_rate"]
 
     def get_feature_names_out(self, input_features: object = None) -> None:
         """Return None: groups have no feature names, and the next step of a pipeline makes its own.
@@ -287,13 +302,25 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = found.oov_rate
         self._table = table
+        self._files = self._located(table.contents)
         return found
 
     def _opened(self) -> WordTable:
-        """The word vectors, opened again after unpickling."""
+        """The word vectors, opened again after unpickling or loading; raise ValueError if their files have changed."""
         if not hasattr(self, "_table"):
-            self._table = open_table(self.vectors)
+            table = open_table(self.vectors)
+            for file, content in zip(self._files, table.contents, strict=False):  # no files of an installed set
+                if file.content != content:
+                    raise ValueError(
+                        f"{file.path} has changed since the vectorizer was fitted: put back the file, or fit again."
+                    )
+            self._table = table
         return self._table
+
+    def _located(self, contents: Sequence[FileContent] = ()) -> tuple[File, ...]:
+        """The files of the vectors, where they are now, with the contents that were read from them."""
+        files = [os.path.abspath(file) for file in files_of(self.vectors) if file.exists()]
+        return tuple(map(File, files, contents) if contents else map(File, files))
 
     def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
         """Rows of the tokens of all texts."""

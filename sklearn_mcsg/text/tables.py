@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._disk import FileContent, content_of
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups.checks import check_numeric
 from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 
 _MOST_OPENED = 4  # tables of files that are kept
-_OPENED: dict[tuple[Path, ...], tuple[list[tuple[int, int]] | None, WordTable]] = {}  # of the files that were used last
+_State = list[tuple[int, int, int]] | None  # of files: times of change and sizes; None if one is gone
+_OPENED: dict[tuple[Path, ...], tuple[_State, WordTable]] = {}  # of the files that were used last
 
 
 class WordRows(dict):
@@ -46,6 +48,7 @@ class WordTable:
     """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
 
     tokenizer: Callable[[str], Iterable[Any]] | None = None
+    contents: tuple[FileContent, ...] = ()  # of the files that they were read from
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
@@ -127,6 +130,14 @@ def files_of(vectors: Any) -> list[Path]:
         return list(static.find_files(path)) if static.is_file(path) else [path]
     parts = vectors if isinstance(vectors, tuple | list) else ()
     return [Path(part) for part in parts if isinstance(part, str | os.PathLike)]
+
+
+def with_files(vectors: Any, paths: list[str]) -> Any:
+    """Vectors that are read from other files, given in the order of `files_of`."""
+    if not isinstance(vectors, tuple | list):
+        return paths[0] if len(paths) == 1 else tuple(paths)
+    remaining = list(paths)
+    return tuple([remaining.pop(0) if isinstance(part, str | os.PathLike) else part for part in vectors])
 
 
 def _is_model(vectors: Any) -> bool:
@@ -222,7 +233,10 @@ def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable
     _forget_changed()
     state = _state(files)
     _, table = _OPENED.pop(files, (None, None))
-    table = read() if table is None else table
+    if table is None:
+        contents = tuple(map(content_of, files))
+        table = read()
+        table.contents = contents
     _OPENED[files] = state, table
     for oldest in list(_OPENED)[:-_MOST_OPENED]:
         _OPENED.pop(oldest, None)
@@ -236,10 +250,9 @@ def _forget_changed() -> None:
             _OPENED.pop(files, None)
 
 
-def _state(files: tuple[Path, ...]) -> list[tuple[int, int]] | None:
-    """When files were changed, and their sizes; None if one is gone."""
+def _state(files: tuple[Path, ...]) -> _State:
     try:
-        return [(status.st_mtime_ns, status.st_size) for status in map(Path.stat, files)]
+        return [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
     except OSError:
         return None
 

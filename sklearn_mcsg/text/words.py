@@ -33,6 +33,14 @@ def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | N
     return Tokens(list(places), numbers[items], starts[tokens.offsets])
 
 
+def check_vocabulary(words: Any) -> None:
+    """Raise ValueError unless words are a list of distinct strings."""
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("a vocabulary must be a list of words")
+    if len(set(words)) < len(words):
+        raise ValueError("a word of a vocabulary is given twice")
+
+
 @register
 @dataclass(frozen=True, eq=False)
 class WordIndex:
@@ -103,6 +111,7 @@ class WordIndex:
 
     def check(self, n_texts: int) -> None:
         """Raise ValueError unless this is an index of a number of texts."""
+        check_vocabulary(self.vocabulary)
         check_offsets(self.offsets, len(self.ids))
         check_indices(self.ids, len(self.vocabulary))
         if len(self) != n_texts:
