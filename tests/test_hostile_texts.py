@@ -9,7 +9,9 @@ import pytest
 from sklearn_mcsg import EmbeddingVectorizer
 from sklearn_mcsg.text import tokenize
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text.wording import fold
+from sklearn_mcsg.text._tokenised import Tokens
+from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.wording import FOLDED, Wordings, fold
 
 LENGTH = 2**14  # characters, which take milliseconds
 MOST_GROWTH = 2.3  # of the time for twice the length
@@ -134,3 +136,17 @@ def test_twice_the_text_takes_twice_the_time(reader):
     finally:
         gc.enable()
     assert {kind: round(value, 1) for kind, value in found.items() if value > MOST_GROWTH} == {}
+
+
+def test_texts_of_many_misspelled_words_are_compared_in_linear_time(monkeypatch):
+    calls = []
+    original = Wordings._is_typo
+    monkeypatch.setattr(Wordings, "_is_typo", lambda *args: calls.append(1) or original(*args))
+    words = [f"c{a}{b}{c}" for a in "aeiou" for b in "bdfglmnprst" for c in "aeiouklmnprst"]
+    table = open_table((["said", *words], np.ones((len(words) + 1, 2))))
+    for n in (500, 700):
+        own, misspelled = words[:n], [f"{word[:2]}q{word[2:]}" for word in words[:n]]
+        shared = [f"s{i}" for i in range(n)]
+        texts = [" ".join(shared + own), " ".join(shared + misspelled[::-1])]
+        assert len(Wordings(Tokens.of(texts, FOLDED), table).differences(0, 1)) == 2 * n
+    assert len(calls) < 4 * 700, "pairs of words would be 740,000"

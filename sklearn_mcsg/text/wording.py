@@ -38,6 +38,7 @@ _LIGHT_RANK = 15  # words at the head of a table that are light, in any language
 _ESTABLISHED_RANK = 30_000  # rank up to which a word is what its author meant
 _TYPO_RANK = 100_000  # rank from which a word may be a misspelling of an established one
 _TYPO_LENGTH = 4  # characters from which a word may have a typing error
+_MOST_TYPOS = 300  # words of a text that may have typing errors
 _WORDS_PER_CUT = 4  # content words per place where the order of a text may be cut
 
 _NOT = re.compile(r" ?n ?' ?t\b|(?<=\bcan)not\b")
@@ -174,7 +175,7 @@ class Wordings:
         if not a or not b:
             return sorted(set(words[0]) ^ set(words[1]))
         left, right = list((a - b).elements()), list((b - a).elements())
-        if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
+        if 2 * max(len(left), len(right)) > max(a.total(), b.total()) or min(len(left), len(right)) > _MOST_TYPOS:
             return left + right
         if _are_one_word(words[0], left, right) or _are_one_word(words[1], right, left):
             return []
