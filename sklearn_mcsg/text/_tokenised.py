@@ -19,7 +19,7 @@ import numpy as np
 from sklearn_mcsg._memory import TOKENS
 from sklearn_mcsg.groups import Rows, offsets_of
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text._tokens import pieces, tokenize
+from sklearn_mcsg.text._tokens import characters_of, pieces, tokenize
 from sklearn_mcsg.text.tables import WordTable
 
 
@@ -70,7 +70,8 @@ class Tokens:
         for i, text in enumerate(texts):
             _check_text(text, i)
             for piece in pieces(text) if how.divisible else (text,):
-                produced = how.tokenizer(piece.lower() if how.lowercase else piece)
+                characters = characters_of(piece)
+                produced = how.tokenizer(characters.lower() if how.lowercase else characters)
                 tokens += produced if isinstance(produced, list) else _listed(produced, i)
                 if len(tokens) >= TOKENS:
                     batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
@@ -264,19 +265,26 @@ def look_up(tokens: Tokens, table: WordTable, unknown: str, pad_token: str | Non
     found : Found
     """
     known = _known_rows(tokens, table, unknown)
-    rows, offsets = known.own[tokens.numbers], tokens.offsets
-    lacking = rows < 0
-    n_unknown = np.count_nonzero(lacking)
-    if n_unknown:
-        items, _ = items_of(known.offsets, tokens.numbers[lacking])
-        counts = np.diff(known.offsets)[tokens.numbers]
-        offsets = offsets_of(counts)[offsets]
-        rows = np.repeat(rows, counts)
-        rows[rows < 0] = known.rows[items]
+    n_unknown = np.count_nonzero((known.own < 0)[tokens.numbers])
+    rows, offsets = _with_parts(known, tokens) if n_unknown else (known.own[tokens.numbers], tokens.offsets)
     if pad_token is not None:
         rows = np.insert(rows, offsets[1:], table.rows[pad_token])
         offsets = offsets + np.arange(len(offsets))
     return Found(rows, offsets, n_unknown / max(1, len(tokens.numbers)), known.spelled)
+
+
+def _with_parts(known: TokenRows, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of all tokens or of the words that they are made of, and where each text begins among them."""
+    batches = [np.empty(0, dtype=np.intc)]
+    offsets = np.zeros_like(tokens.offsets)
+    before = 0
+    for start in range(0, len(tokens.numbers), TOKENS):
+        items, ends = items_of(known.offsets, tokens.numbers[start : start + TOKENS])
+        batches.append(known.rows[items])
+        ended = slice(*np.searchsorted(tokens.offsets, [start, start + TOKENS], side="right"))
+        offsets[ended] = before + ends[tokens.offsets[ended] - start]
+        before += len(items)
+    return np.concatenate(batches), offsets
 
 
 def _known_rows(tokens: Tokens, table: WordTable, unknown: str) -> TokenRows:
