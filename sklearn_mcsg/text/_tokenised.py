@@ -85,7 +85,9 @@ class Tokens:
         return len(self.offsets) - 1
 
     def __getitem__(self, texts: np.ndarray) -> Tokens:
-        """The tokens of some texts, given by their indices, numbered anew."""
+        """The tokens of some texts, given by their indices, numbered anew unless they are all texts."""
+        if np.array_equal(texts, np.arange(len(self))):
+            return self
         items, offsets = items_of(self.offsets, texts)
         used, numbers = renumbered(self.numbers[items])
         rows = [found[used] for found in self.looked_up]
@@ -266,25 +268,44 @@ def look_up(tokens: Tokens, table: WordTable, unknown: str, pad_token: str | Non
     """
     known = _known_rows(tokens, table, unknown)
     n_unknown = np.count_nonzero((known.own < 0)[tokens.numbers])
-    rows, offsets = _with_parts(known, tokens) if n_unknown else (known.own[tokens.numbers], tokens.offsets)
+    rows, offsets = known.own[tokens.numbers], tokens.offsets
+    if n_unknown:
+        rows, offsets = expanded(tokens, known.rows, known.offsets)
     if pad_token is not None:
         rows = np.insert(rows, offsets[1:], table.rows[pad_token])
         offsets = offsets + np.arange(len(offsets))
     return Found(rows, offsets, n_unknown / max(1, len(tokens.numbers)), known.spelled)
 
 
-def _with_parts(known: TokenRows, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of all tokens or of the words that they are made of, and where each text begins among them."""
-    batches = [np.empty(0, dtype=np.intc)]
-    offsets = np.zeros_like(tokens.offsets)
+def expanded(tokens: Tokens, items: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Replace each token by its items, some tokens at a time.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Tokens of texts.
+    items : ndarray
+        Items of the distinct tokens, one token after the other.
+    offsets : ndarray of int
+        Where those of each distinct token begin, and the end of the last.
+
+    Returns
+    -------
+    items : ndarray
+        Items of all tokens, text after text.
+    offsets : ndarray of int
+        Where each text begins among them, and the end of the last.
+    """
+    batches = [items[:0]]
+    starts = np.zeros_like(tokens.offsets)
     before = 0
     for start in range(0, len(tokens.numbers), TOKENS):
-        items, ends = items_of(known.offsets, tokens.numbers[start : start + TOKENS])
-        batches.append(known.rows[items])
+        positions, ends = items_of(offsets, tokens.numbers[start : start + TOKENS])
+        batches.append(items[positions])
         ended = slice(*np.searchsorted(tokens.offsets, [start, start + TOKENS], side="right"))
-        offsets[ended] = before + ends[tokens.offsets[ended] - start]
-        before += len(items)
-    return np.concatenate(batches), offsets
+        starts[ended] = before + ends[tokens.offsets[ended] - start]
+        before += len(positions)
+    return np.concatenate(batches), starts
 
 
 def _known_rows(tokens: Tokens, table: WordTable, unknown: str) -> TokenRows:
