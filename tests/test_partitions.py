@@ -151,6 +151,17 @@ def test_equal_groups_are_sorted_by_index(client):
     assert_array_equal(index.kneighbors(corpus)[1], expected.kneighbors(corpus)[1])
 
 
+def test_answers_do_not_depend_on_where_queries_are():
+    """On the worker that holds them, or on another: the bits are the same."""
+    corpus = draw(0, 300)
+    index = parts.index_part(corpus, GroupEmbedding().fit(corpus), "exact")
+    queries = parts.queries_of(index, slice(0, 300), 0)
+    here, elsewhere = (
+        parts.nearest_in_part(index, sent, 0, 5, None) for sent in (queries, pickle.loads(pickle.dumps(queries)))
+    )
+    assert_array_equal(here[0], elsewhere[0])
+
+
 def test_blocks_of_queries(client, monkeypatch):
     """A part that is too large to be sent at once is sent in blocks, and so are queries."""
     corpus = [draw(i, n) for i, n in enumerate((50, 130))]
@@ -553,6 +564,7 @@ def test_what_cannot_be_saved_is_not_written(client, tmp_path):
     moved = ModelComparisonSimilarity(output="distance").fit(corpus).with_groups(corpus[:5])
     for similarity, why in ((drawn, "cannot hold a RandomState"), (moved, "not those that were learnt from")):
         index = PartitionedNeighbors(similarity, client=client).fit([corpus])
+        index._indexes = None  # nothing is asked of the workers
         with pytest.raises((TypeError, ValueError), match=why):
             index.save(tmp_path / "index")
         assert not list(tmp_path.iterdir())
