@@ -663,6 +663,7 @@ def test_numbers_of_json_and_parquet_keep_their_digits(mcsg, tmp_path):
 
     numbers = {"a": "123456789012.0", "b": "1700000000.125", "c": "123456789012345678901234567890", "d": "1e400"}
     numbers |= {"e": "1.10", "f": "0.12345678901234567890", "g": "true", "h": '[1, "中"]', "i": "-1E-7"}
+    numbers["k"] = '{"l": 17000000000000000.125, "m": [1e400, 1.50, null, true]}'
     lines = "{" + ", ".join(f'"{name}": {digits}' for name, digits in numbers.items()) + ', "text": "a cat", "j": null}'
     path = tmp_path / "a.jsonl"
     path.write_text(lines + '\n{"text": "a dog"}\n', encoding="utf-8")

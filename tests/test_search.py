@@ -325,6 +325,31 @@ def test_added_texts(words):
         assert_allclose(found.word_scores, np.take_along_axis(np.array(expected), found.indices, axis=1), atol=1e-5)
 
 
+@pytest.mark.thread_unsafe(reason="it traces the lines of one thread")
+@pytest.mark.parametrize("words", ["z-score", None])
+def test_texts_are_added_in_one_step(words):
+    """Whoever searches while texts are added, or interrupts that, has the texts from before or all of them."""
+    search = TextSearch(words=words).fit(TEXTS[:50])
+    found = [search.search(QUERIES, 3).indices]
+
+    def at_each_line(frame, event, _):
+        if event == "line":
+            found.append(search.search(QUERIES, 3).indices)
+        return at_each_line
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, *_: at_each_line if frame.f_code is TextSearch.partial_fit.__code__ else None)
+    try:
+        search.partial_fit(TEXTS[50:])
+    finally:
+        sys.settrace(before)
+    last = search.search(QUERIES, 3).indices
+    assert len(found) > 5
+    assert (last != found[0]).any()
+    for indices in found:
+        assert_array_equal(indices, found[0] if (indices == found[0]).all() else last)
+
+
 @pytest.mark.parametrize("words", ["z-score", None])
 def test_a_query_without_words_does_not_cancel_the_others(words):
     search = TextSearch(words=words).fit(TEXTS)

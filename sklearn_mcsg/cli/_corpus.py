@@ -289,8 +289,16 @@ def _kept(fields: dict[str, Any], place: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """A value; lists and objects as JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict | tuple) else value
+    """A value; lists and objects as JSON, whose numbers keep their digits."""
+    return _as_json(value) if isinstance(value, list | dict | tuple) else value
+
+
+def _as_json(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_as_json(str(name))}: {_as_json(item)}' for name, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_json, value))}]"
+    return value.digits if isinstance(value, _Written) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _is_unicode(value: Any) -> bool:

@@ -26,7 +26,7 @@ from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.search import GroupNeighbors, search_of
 from sklearn_mcsg.search.nearest import smallest
-from sklearn_mcsg.similarity.estimator import split_pipeline
+from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
@@ -235,11 +235,7 @@ class TextSearch(BaseEstimator):
         algorithm = "auto" if self.words is None else "exact"
         index = GroupNeighbors(last, algorithm=algorithm, **self._shared_params()).fit(groups[known])
         words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
-        self.vectorizer_ = vectorizer
-        self.index_ = index
-        self.words_ = words
-        self.known_ = known
-        self.n_texts_ = len(texts)
+        self._keep(vectorizer, index, words, known, len(texts))
         return self
 
     def partial_fit(self, X: Iterable[str], y: object = None) -> Self:
@@ -265,15 +261,18 @@ class TextSearch(BaseEstimator):
         groups = self.vectorizer_.transform(texts)
         warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
-        words = self.words_
+        index, words = self.index_, self.words_
         if words is not None:
             words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         if len(known):
-            self.index_ = copy(self.index_).set_params(**self._shared_params()).partial_fit(groups[known])
-        self.words_ = words
-        self.known_ = np.concatenate([self.known_, self.n_texts_ + known])
-        self.n_texts_ += len(texts)
+            index = copy(index).set_params(**self._shared_params()).partial_fit(groups[known])
+        every = np.concatenate([self.known_, self.n_texts_ + known])
+        self._keep(self.vectorizer_, index, words, every, self.n_texts_ + len(texts))
         return self
+
+    def _keep(self, *learnt: Any) -> None:
+        """Replace what was learnt in one step, once everything that can fail has succeeded."""
+        self.__dict__.update(zip(_LEARNT, learnt, strict=True))
 
     def search(self, X: Sequence[Query] | Queries | None = None, n_neighbors: int | None = None) -> TextHits:
         """Find the texts that match queries best.
@@ -292,6 +291,7 @@ class TextSearch(BaseEstimator):
             With `indices`, `scores`, `distances` and `word_scores`, sorted by score. A query without words gives a
             warning and a row of indices -1 and values NaN.
         """
+        self = snapshot(self)
         check_is_fitted(self, "index_")
         self._validate_params()
         if self.words is not None and self.words_ is None:
@@ -340,6 +340,7 @@ class TextSearch(BaseEstimator):
         explanation : PairExplanation, or VectorExplanation
             The second one if the pipeline compares texts without embedding them.
         """
+        self = snapshot(self)
         check_is_fitted(self, "index_")
         left, right = (condensed(x if isinstance(x, Groups) else self.look_up([x])) for x in (query, text))
         return split_pipeline(self.index_.similarity_)[1].explain(left, right)
@@ -364,12 +365,12 @@ class TextSearch(BaseEstimator):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
+        self = snapshot(self)
         return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
-        for name in _LEARNT:
-            setattr(self, name, state[name])
+        self._keep(*(state[name] for name in _LEARNT))
 
     def __mcsg_check__(self) -> None:
         """Raise unless the search has everything that a query needs."""
