@@ -35,7 +35,7 @@ define test-wheel
 	$(1)/venv/bin/python -m pip install --quiet "$$(echo dist/*.whl)[test]" $(2)
 	$(1)/venv/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	rm -rf $(1)/copy && mkdir $(1)/copy
-	cp -r tests benchmarks doc README.md pyproject.toml $(1)/copy
+	cp -r tests benchmarks doc README.md SECURITY.md pyproject.toml $(1)/copy
 	rm -rf $(1)/copy/doc/_build $(1)/copy/doc/auto_examples $(1)/copy/doc/generated
 	cd $(1)/copy && $(PYTEST) --parallel-threads 4 -k "not scikit_learn_checks and not oracle" $(SHARED)
 	cd $(1)/copy && $(PYTEST) $(3) --pyargs tests README.md doc sklearn_mcsg

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import sklearn_mcsg
-from sklearn_mcsg._disk import content_of
+from sklearn_mcsg._disk import content_of, described
 from sklearn_mcsg._sklearn import validate_parameter_constraints
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import _folder
@@ -183,7 +183,7 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(f"{path} is not a saved index: it has no {_folder.INDEX}.") from error
     except OSError as error:
-        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {_folder.described(error)}.") from error
+        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {described(error)}.") from error
     except MemoryError as error:
         raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:
@@ -219,6 +219,11 @@ def fingerprint(value: object) -> str:
     for file in attached.files:
         digest.update(repr(file.content or content_of(file.path)).encode())
     return digest.hexdigest()
+
+
+def check_storable(value: object) -> None:
+    """Raise TypeError if a saved index cannot hold an object."""
+    encode(value, Attached())
 
 
 def encode(value: object, attached: Attached) -> Any:
