@@ -25,6 +25,7 @@ from sklearn_mcsg import (
     VectorExplanation,
     VonMisesFisher,
     explain_texts,
+    make_text_embedding,
     make_text_similarity,
 )
 from sklearn_mcsg.cli._compare import _details
@@ -575,6 +576,21 @@ def test_texts_are_explained_by_their_words(params, words):
     same = pipeline[0].transform(["the cat the"])
     if not params:
         assert_allclose(explanation.vectors[0], pipeline[-1].explain(same, right).vectors[0])
+
+
+@pytest.mark.parametrize("make", [make_text_embedding, make_text_similarity])
+def test_texts_of_many_words_are_explained_by_their_different_words(make):
+    pipeline = make(vectors=WORDS).fit(TEXTS)
+    a, b = "the kitten cat " * 40_000, "the cat"
+    long = explain_texts(pipeline, a, b)
+    assert sorted(long.labels[0]) == ["cat", "kitten", "the"]
+    groups = [pipeline[0].transform([text]) for text in (a, b)]
+    whole = pipeline[-1].explain(*groups)
+    assert len(whole.labels[0]) == 120_000
+    assert long.similarity == pytest.approx(whole.similarity)
+    for word in long.labels[0]:
+        expected = whole.vectors[0][np.array(whole.labels[0]) == word].sum()
+        assert long.vectors[0][long.labels[0].index(word)] == pytest.approx(expected)
 
 
 @pytest.mark.filterwarnings("ignore:.*no words")

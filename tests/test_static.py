@@ -295,7 +295,7 @@ ERRORS = {
     "one dimension": ((tokenizer_of(), VECTORS[0]), ValueError, r"got embeddings \(4,\)"),
     "short mapping": (Model(token_mapping=np.zeros(3, int)), ValueError, r"9 tokens, got .*mapping \(3,\)"),
     "row beyond the matrix": (Model(token_mapping=np.full(9, 9)), ValueError, "numbers of its 9 rows, .*got 9 to 9"),
-    "negative row": (Model(token_mapping=np.arange(9) - 1), ValueError, "numbers of its 9 rows, .*got -1 to 7"),
+    "negative row": (Model(token_mapping=np.arange(9) - 5), ValueError, "numbers of its 9 rows, .*got -1 to 3"),
     "rows as decimals": (Model(token_mapping=np.arange(9.0)), ValueError, "numbers of its 9 rows, .*got float64"),
     "rows as bits": (Model(token_mapping=np.ones(9, bool)), ValueError, "numbers of its 9 rows, .*got bool"),
     "one number as mapping": (Model(token_mapping=np.int64(3)), ValueError, r"9 tokens, got .*mapping \(\)"),

@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
@@ -192,7 +193,8 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     -------
     explanation : PairExplanation or Explanation
         The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
-        the words, in the order of the texts.
+        the words, in the order of the texts; those of a text of several thousand words are its different words,
+        with the sums of their weights.
 
     Examples
     --------
@@ -215,5 +217,5 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
-    groups = pipeline[:-1].transform([a, b])
+    groups = condensed(pipeline[:-1].transform([a, b]))
     return pipeline[-1].explain(groups[[0]], groups[[1]])

@@ -152,7 +152,7 @@ def _with_vocabulary(
     dimensions = {"embeddings": 2, "mapping": 1, "weights": 1}
     if matrix is None or matrix.ndim != 2 or not all(_has_each(by_id[part], n_ids, dimensions[part]) for part in by_id):
         raise ValueError(f"{name} must hold a row for each of the {n_ids} tokens, got {_shapes(arrays)}.")
-    rows = ids if mapping is None else _checked_rows(mapping, len(matrix), name)[ids]
+    rows = ids if mapping is None else _checked_rows(mapping[ids], len(matrix), name)
     in_order = np.array_equal(rows, np.arange(n_ids - len(rows), n_ids))  # after the special tokens: a view will do
     vectors: np.ndarray = matrix[n_ids - len(rows) : n_ids] if in_order else matrix[rows]
     if weights is not None:
@@ -174,12 +174,13 @@ def _has_each(array: np.ndarray | None, n_ids: int, n_dimensions: int) -> bool:
     return array is not None and array.ndim == n_dimensions and len(array) >= n_ids
 
 
-def _checked_rows(mapping: np.ndarray, n_rows: int, name: str) -> np.ndarray:
-    """The row of each token; raise unless all are rows of the matrix."""
-    if mapping.dtype.kind not in "iu" or mapping.min() < 0 or mapping.max() >= n_rows:
-        wrong = mapping.dtype if mapping.dtype.kind not in "iu" else f"{mapping.min()} to {mapping.max()}"
-        raise ValueError(f"mapping of {name} must hold numbers of its {n_rows} rows, from 0, got {wrong}.")
-    return mapping
+def _checked_rows(rows: np.ndarray, n_rows: int, name: str) -> np.ndarray:
+    """The rows of tokens; raise unless all are rows of the matrix."""
+    is_whole = rows.dtype.kind in "iu"
+    if not is_whole or rows.min() < 0 or rows.max() >= n_rows:
+        got = f"{rows.min()} to {rows.max()}" if is_whole else rows.dtype
+        raise ValueError(f"mapping of {name} must hold numbers of its {n_rows} rows, from 0, got {got}.")
+    return rows
 
 
 def _shapes(arrays: dict[str, np.ndarray]) -> str:
