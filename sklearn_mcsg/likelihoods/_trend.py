@@ -84,6 +84,11 @@ class TrendMoments(Statistics):
         """Whether the places of each group vary."""
         return self.reach > LEAST_REACH * self.n
 
+    @property
+    def length(self) -> np.ndarray:
+        """Standard deviation of the places."""
+        return np.sqrt(self.reach / self.n)
+
     def at(self, place: np.ndarray) -> np.ndarray:
         """Values of the lines at a place of each group."""
         return self.mean + self.slope * (place - self.place)[:, None]
@@ -221,9 +226,8 @@ class TrendGaussian(Likelihood[TrendMoments]):
         self, statistics: TrendMoments, vectors: np.ndarray, positions: np.ndarray | None = None
     ) -> np.ndarray:
         """As `Likelihood` has it; without positions, the vectors are those of one group in their order."""
-        positions = Groups(vectors, [0, len(vectors)]).row_positions if positions is None else positions
         variance = statistics.variance[:, None]
-        away = (positions - statistics.place[:, None])[:, :, None]
+        away = (_positions_of(vectors, positions) - statistics.place[:, None])[:, :, None]
         deviation = vectors - statistics.mean[:, None] - statistics.slope[:, None] * away
         return -0.5 * (LOG_2PI + np.log(variance) + (deviation**2 + statistics.reg_covar) / variance)
 
@@ -246,10 +250,10 @@ class TrendGaussian(Likelihood[TrendMoments]):
         return evidence + 0.5 * d * (np.log(self.prior.kappa_slope) - statistics.log_reach(self.prior))
 
     def coordinates(self, statistics: TrendMoments, corpus: TrendMoments) -> tuple[np.ndarray, ...]:
-        deviation, length = np.sqrt(corpus.variance), np.sqrt(corpus.reach / corpus.n)[:, None]
+        deviation, turn = np.sqrt(corpus.variance), statistics.slope - corpus.slope
+        variance = statistics.variance + turn**2 * (statistics.reach / statistics.n)[:, None]
         location = (statistics.mean - corpus.at(statistics.place)) / deviation
-        scale = np.log(statistics.variance / corpus.variance) / np.sqrt(2)
-        return location, scale, (statistics.slope - corpus.slope) * length / deviation
+        return location, np.log(variance / corpus.variance) / np.sqrt(2), turn * corpus.length[:, None] / deviation
 
     def coordinate_shares(
         self,
@@ -260,17 +264,15 @@ class TrendGaussian(Likelihood[TrendMoments]):
         positions: np.ndarray | None = None,
     ) -> tuple[np.ndarray, ...]:
         """As `Likelihood` has it; without positions, the vectors are those of one group in their order."""
-        positions = Groups(vectors, [0, len(vectors)]).row_positions if positions is None else positions
-        deviation, length = np.sqrt(corpus.variance), np.sqrt(corpus.reach / corpus.n)[:, None]
-        share = weights[:, None] / statistics.n
-        away = (positions - statistics.place)[:, None]
-        residual = vectors - statistics.mean - statistics.slope * away
+        away = (_positions_of(vectors, positions) - statistics.place)[:, None]
+        deviation, share = np.sqrt(corpus.variance), weights[:, None] / statistics.n
+        square = np.square(vectors - statistics.mean - corpus.slope * away) + statistics.reg_covar
         _, scale, _ = self.coordinates(statistics, corpus)
-        turn = np.divide(weights[:, None] * away, statistics.reach, out=np.zeros_like(away), where=statistics.has_trend)
+        turn = weights[:, None] * away / (statistics.reach if statistics.has_trend else np.inf)
         return (
             share * (vectors - corpus.at(statistics.place)) / deviation,
-            share * (residual**2 + statistics.reg_covar) / statistics.variance * scale,
-            turn * (vectors - statistics.mean) * length / deviation,
+            share * square / (corpus.variance * np.exp(np.sqrt(2) * scale)) * scale,
+            turn * (vectors - statistics.mean) * corpus.length[:, None] / deviation,
         )
 
     def learn_prior(self, statistics: TrendMoments) -> NormalGammaTrend:
@@ -304,6 +306,11 @@ class TrendGaussian(Likelihood[TrendMoments]):
         normal = {(2, 2): variance * one.reach[:, None], (4, 0): 3 * strength * variance**2}
         mixed = np.stack([normal.get(powers, np.zeros_like(variance)) for powers in _MIXED], axis=1)
         return replace(one, mixed=mixed, place_moments=share[:, None] * one.place_moments)
+
+
+def _positions_of(vectors: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+    """Places of the vectors of one group."""
+    return Groups(vectors, [0, len(vectors)]).row_positions if positions is None else positions
 
 
 def _line_moments(block: Groups, order: int) -> tuple[np.ndarray, ...]:
