@@ -35,6 +35,7 @@ from sklearn_mcsg.likelihoods._priors import (
 from sklearn_mcsg.likelihoods._statistics import Statistics, by_blocks, mean_of, merge_means, unmerge_means
 
 LEAST_REACH = 1e-20  # of the weight: places that vary less are equal but for rounding, and have no slope
+_ROUNDING = 1e-20  # of the squares along a line: deviations of which no more is left
 _MIXED = (1, 2), (2, 1), (3, 0), (1, 3), (2, 2), (3, 1), (4, 0)  # powers of deviations and places in `mixed`
 
 
@@ -286,9 +287,11 @@ class TrendGaussian(Likelihood[TrendMoments]):
         slope = reach @ statistics.slope / reach.sum() if varied.any() else np.zeros(statistics.n_features)
         mean = n @ (statistics.mean - np.outer(place, slope)) / n.sum()
         between = n @ (statistics.mean - mean - np.outer(place, slope)) ** 2
-        kappa, alpha, variance = learn_shape(n, statistics.scatter, between, statistics.reg_covar, location=2)
+        along = statistics.slope**2 * reach[:, None]
+        within = np.where(statistics.scatter > _ROUNDING * along, statistics.scatter, 0)  # 0 for two vectors
+        kappa, alpha, variance = learn_shape(n, within, between, statistics.reg_covar, location=2)
         kappa_slope = 1.0
-        if varied.any() and statistics.scatter.any():
+        if varied.any() and within.any():
             turns = reach @ (statistics.slope - slope) ** 2 / variance
             kappa_slope = learn_kappa(float(reach.sum()), turns, int(np.count_nonzero(varied)))
             moved = between / variance - n @ place**2 / kappa_slope
