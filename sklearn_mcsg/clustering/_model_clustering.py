@@ -40,7 +40,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: see `ModelComparisonSimilarity`. Clusters have the same model.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better

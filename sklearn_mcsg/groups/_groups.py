@@ -158,7 +158,8 @@ class Groups:
         labels : sequence of array-like of shape (n_i,), default=None
             Names of the vectors: one list per group.
         positions : sequence of array-like of shape (n_i,), default=None
-            Places of the vectors, or time stamps: one array per group. ``None`` means their order.
+            Places of the vectors in their groups: one array per group, which may hold time stamps. ``None`` means the
+            order of the vectors.
 
         Returns
         -------
@@ -216,8 +217,8 @@ class Groups:
         weights : array-like of shape (n_vectors,), default=None
             Weights of the vectors: one for each row.
         positions : array-like of shape (n_vectors,), default=None
-            Places of the vectors in their groups, or time stamps: one for each row. ``None`` means the order of the
-            rows of each label.
+            Places of the vectors in their groups: one number for each row, such as a time stamp. ``None`` means the
+            order of the rows of each label.
         consecutive : bool, default=False
             Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
 

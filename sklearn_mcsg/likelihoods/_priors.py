@@ -94,8 +94,14 @@ class NormalGammaTrend(NormalGamma):
 
     Parameters
     ----------
-    mean, kappa, alpha, beta : float or array-like
-        As those of `NormalGamma`.
+    mean : float or array-like of shape (n_features,)
+        Prior mean.
+    kappa : float
+        Weight of the prior mean, as a number of vectors.
+    alpha : float
+        Shape of the precision.
+    beta : float or array-like of shape (n_features,)
+        Rate of the precision.
     slope : float or array-like of shape (n_features,), default=0.0
         Prior slope: the change from the middle of a group to its end.
     kappa_slope : float, default=1.0

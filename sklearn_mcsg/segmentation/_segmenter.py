@@ -47,12 +47,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf", "squared_error"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend", "squared_error"} or Likelihood, default="diag"
         The model of a group: here, of a segment. See `ModelComparisonSimilarity`. With ``"squared_error"`` segments
         differ in their means only; their number is then found by shuffling unless it is given. If samples are groups of
         several vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
-        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` only. The squared error
+        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` and ``"trend"`` only. The squared error
         has no criterion.
     n_segments : int, "shuffle" or None, default=None
         Number of segments:
