@@ -15,6 +15,7 @@ from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, vali
 from sklearn_mcsg.groups import packed, united
 from sklearn_mcsg.groups.blocks import pieces
 from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
+from sklearn_mcsg.storage._encoding import Attached, decode, encode
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
@@ -549,6 +550,24 @@ def test_a_place_is_fixed_before_vectors_are_left_out():
     kept = Groups(x[[0, 1, 3]], [0, 3], positions=[-0.75, -0.25, 0.75])
     assert_allclose(model.score_samples(weighted), model.score_samples(kept), rtol=1e-12)
     assert abs(model.score_samples(weighted) - model.score_samples([x[[0, 1, 3]]])) > 1
+
+
+def test_groups_torn_apart_keep_their_places(make_groups):
+    """Random divisions of two groups, by way of `model.placed`, are those of vectors with positions."""
+    a, b = make_groups(2, 2, (5, 6))[[0]], make_groups(2, 2, (4, 5), seed=1)[[1]]
+    fixed = [Groups(g.vectors, g.offsets, indices=g.indices, positions=g.row_positions) for g in (a, b)]
+    model = ModelComparisonSimilarity("trend", random_state=0)
+    assert model.paired_test(a, b) == model.paired_test(*fixed)
+
+
+def test_positions_are_saved(make_groups):
+    groups = make_groups(5, 2, (2, 5))
+    placed = Groups(groups.vectors, groups.offsets, positions=groups.row_positions)
+    attached = Attached()
+    for given in (groups, placed):
+        again = decode(encode(given, attached), attached)
+        assert_allclose(again.row_positions, given.row_positions)
+        assert (again.positions is None) == (given.positions is None)
 
 
 @pytest.mark.parametrize(

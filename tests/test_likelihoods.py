@@ -302,6 +302,22 @@ def test_large_groups_are_read_in_pieces(make_groups):
         assert_same_fit(fit("trend", groups), truth)
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-11), (np.float32, 2e-5)])
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_lines_of_many_pairs_by_compiled_code(dtype, rtol, scale, make_groups):
+    """More groups than a tile, places that do not vary beside others that do, and groups on both sides of them."""
+    groups = make_groups(300, 19, (1, 7), weighted=True, scale=scale)
+    positions = np.random.default_rng(0).uniform(-1, 1, groups.n_rows)
+    positions[: groups.offsets[40]] = 0.25
+    placed = Groups(groups.vectors, groups.offsets, weights=groups.weights, positions=positions)
+    likelihood = TrendGaussian()
+    statistics = statistics_of(likelihood, placed, order=2, reg_covar=1e-6 * scale**2)
+    unions = likelihood.unions(likelihood, statistics[:37], statistics, np.dtype(dtype))
+    i, j = np.divmod(np.arange(37 * 300), 300)
+    truth = likelihood.log_likelihood(likelihood.pool(statistics[i], statistics[j])).reshape(37, 300)
+    assert_allclose(unions.compute("log_likelihood"), truth, rtol=rtol, atol=rtol * np.abs(truth).max())
+
+
 # Evidence -----------------------------------------------------------------------------------------------------------
 
 PRIORS = {

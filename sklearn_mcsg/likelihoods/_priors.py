@@ -112,8 +112,8 @@ class NormalGammaTrend(NormalGamma):
     >>> from sklearn_mcsg import ModelComparisonSimilarity, NormalGammaTrend, TrendGaussian
     >>> likelihood = TrendGaussian(prior=NormalGammaTrend(mean=0, kappa=1, alpha=2, beta=1))
     >>> ModelComparisonSimilarity(likelihood, "bayes").pairwise([[[0.0], [1.0]], [[1.0], [0.0]]]).round(2)
-    array([[1.57, 0.77],
-           [0.77, 1.57]])
+    array([[1.79, 0.43],
+           [0.43, 1.79]])
     """
 
     slope: float | np.ndarray = 0.0

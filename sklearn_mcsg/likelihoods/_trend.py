@@ -190,8 +190,8 @@ class TrendGaussian(Likelihood[TrendMoments]):
     array([[4., 4.],
            [4., 4.]])
     >>> ModelComparisonSimilarity(TrendGaussian()).pairwise([rising, falling]).round(1)
-    array([[  6. , -38.8],
-           [-38.8,   6. ]])
+    array([[  6. , -38.7],
+           [-38.7,   6. ]])
     """
 
     unions = TrendUnions

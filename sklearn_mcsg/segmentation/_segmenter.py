@@ -52,8 +52,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         differ in their means only; their number is then found by shuffling unless it is given. If samples are groups of
         several vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
-        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` and ``"trend"`` only. The squared error
-        has no criterion.
+        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` and ``"trend"``
+        only. The squared error has no criterion.
     n_segments : int, "shuffle" or None, default=None
         Number of segments:
 
