@@ -99,6 +99,12 @@ def reason_of(error: OSError) -> str:
     return _REASONS.get(error.errno or 0) or error.strerror or str(error) or type(error).__name__
 
 
+def described(error: OSError) -> str:
+    """What an error of the system means, after the name of the file, if that is known."""
+    name = "" if error.filename is None else f"{Path(os.fsdecode(error.filename)).name}: "
+    return f"{name}{reason_of(error)}"
+
+
 def identity_of(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
     """Device and inode of the file or folder that a path or descriptor leads to: the same for all its names.
 

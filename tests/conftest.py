@@ -9,6 +9,14 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 COMBINATIONS = [(l, c) for l, c in product(LIKELIHOODS, CRITERIA) if not CRITERIA[c]().missing(LIKELIHOODS[l]())]
 
 
+def pytest_configure(config):
+    """Register the marker of pytest-run-parallel, which may not be installed."""
+    config.addinivalue_line("markers", "thread_unsafe(reason): the test is not run by several threads at once")
+
+
+traces_memory = pytest.mark.thread_unsafe(reason="tracemalloc counts what all threads take")
+
+
 def outputs_of(likelihood, criterion):
     """Outputs that a likelihood has under a criterion."""
     pair = LIKELIHOODS[likelihood](), CRITERIA[criterion]()

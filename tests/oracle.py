@@ -11,12 +11,14 @@ inputs (a covariance that is singular at eps = 0, identical directions at eps = 
 
 import itertools
 import pickle
+import threading
 
 import mpmath as mp
 import numpy as np
 from scipy.special import gammaln, multigammaln
 
 DIGITS = 50
+_PRECISION = threading.Lock()  # of mpmath, which is one for all threads
 
 
 def n_parameters(name, d):
@@ -83,7 +85,7 @@ def _principal_axes(x, c, eps):
 def _log_likelihood_vmf(x, c, eps):
     """The density is with respect to the surface measure of the sphere."""
     d = x.shape[1]
-    with mp.workdps(DIGITS):
+    with _PRECISION, mp.workdps(DIGITS):
         length = mp.norm(_unit_vectors(x).T * _share(c)) * _noise_length(d, eps)
         kappa = _solve_kappa(d, length)
         return float(mp.fsum(c) * (kappa * length - _log_normaliser(d, kappa)))
@@ -251,7 +253,7 @@ def _tic_vmf(x, c, eps):
     The score is v - E v, and minus the Hessian is the covariance of the fitted model.
     """
     d = x.shape[1]
-    with mp.workdps(DIGITS):
+    with _PRECISION, mp.workdps(DIGITS):
         unit, share = _unit_vectors(x), _share(c)
         noise = _noise_length(d, eps)
         mean = noise * (unit.T * share)

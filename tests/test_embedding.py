@@ -8,7 +8,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import Exponential
+from conftest import Exponential, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import logm, sqrtm
@@ -215,6 +215,7 @@ def test_a_group_at_the_mean_of_the_corpus_has_no_direction():
     assert_allclose(model.transform([x]), 0, atol=1e-9)
 
 
+@traces_memory
 def test_wide_coordinates_are_computed_in_bounded_memory():
     rng = np.random.default_rng(0)
     groups = Groups(rng.normal(size=(8000, 24)), np.arange(0, 8001, 4))
@@ -227,6 +228,7 @@ def test_wide_coordinates_are_computed_in_bounded_memory():
     assert peak < result.nbytes + 64 * 2**20, "2000 covariance matrices alone would take 9 MiB, several times over"
 
 
+@traces_memory
 def test_it_keeps_no_groups_and_streams(make_groups):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(500, 20)).astype(np.float32)

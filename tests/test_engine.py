@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import ThreadpoolController
 
@@ -219,6 +219,7 @@ def test_bad_out_gets_a_sentence_before_any_work(make_groups):
 # Memory, start-up, progress, interruption ---------------------------------------------------------------------------
 
 
+@traces_memory
 def test_statistics_from_a_table_stay_within_the_working_memory():
     """200 000 words in 50 dimensions are 80 MB as vectors, which must never exist."""
     rng = np.random.default_rng(0)

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import oracle
 import pytest
-from conftest import COMBINATIONS, Exponential
+import sklearn
+from conftest import COMBINATIONS, Exponential, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import NotFittedError
@@ -27,6 +28,7 @@ from sklearn_mcsg import (
     explain_texts,
     make_text_similarity,
 )
+from sklearn_mcsg.cli._compare import _details
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -460,32 +462,108 @@ def test_equal_parts_keep_their_order_and_rounding_makes_parts_equal():
     assert explanation.weakest(1, decimals=1) == [(None, "f", -0.3)]
 
 
+@pytest.mark.parametrize("working_memory", [1e-6, 1])
 @pytest.mark.parametrize("n", [0, 1, 3, 7, 99])
-def test_pairs_of_the_same_words_are_summed_in_order_of_appearance(n):
+def test_pairs_of_the_same_words_are_summed_in_order_of_appearance(n, working_memory):
     rng = np.random.default_rng(0)
     matrix = rng.integers(-2, 3, (8, 9)) / 10
     labels = list(rng.choice(["x", "y", "z"], 8)), list(rng.choice(["z", "u", "x", "v"], 9))
     explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(8), np.ones(9)))
+    with sklearn.config_context(working_memory=working_memory):
+        strongest, weakest = explanation.strongest(n), explanation.weakest(n)
     sums = {}
     for (i, j), value in np.ndenumerate(matrix):
         pair = labels[0][i], labels[1][j]
         sums[pair] = sums.get(pair, 0.0) + value
     ranked = [(*pair, value) for pair, value in sorted(sums.items(), key=lambda item: -item[1])]
-    assert explanation.strongest(n) == [part for part in ranked[:n] if part[2] > 0]
-    assert explanation.weakest(n) == [part for part in ranked[::-1][:n] if part[2] < 0]
+    assert strongest == [part for part in ranked[:n] if part[2] > 0]
+    assert weakest == [part for part in ranked[::-1][:n] if part[2] < 0]
 
 
-def test_few_pairs_of_long_texts_take_little_memory():
+def peak_of(function):
+    tracemalloc.start()
+    function()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+@traces_memory
+def test_few_pairs_of_a_large_matrix_take_little_memory():
     matrix = np.random.default_rng(0).normal(size=(800, 800))
     labels = [f"a{i}" for i in range(800)], [f"b{i}" for i in range(800)]
     explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(800), np.ones(800)))
-    tracemalloc.start()
-    (strongest,) = explanation.strongest(1)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    assert peak_of(lambda: explanation.strongest(1)) < 5 * matrix.nbytes
     i, j = np.unravel_index(matrix.argmax(), matrix.shape)
-    assert strongest == (f"a{i}", f"b{j}", matrix.max())
-    assert peak < 5 * matrix.nbytes
+    assert explanation.strongest(1) == [(f"a{i}", f"b{j}", matrix.max())]
+
+
+@pytest.fixture(scope="module")
+def long_groups():
+    """Two groups of 3000 vectors with 1000 different names each."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(6, 4)) for _ in range(20)]
+    a, b = rng.normal(size=(3000, 4)), rng.normal(size=(3000, 4))
+    labels = [[f"{name}{i}" for i in rng.integers(1000, size=3000)] for name in "ab"]
+    return X, a, b, labels
+
+
+@traces_memory
+def test_long_texts_are_explained_in_blocks(long_groups):
+    X, a, b, labels = long_groups
+    embedding = GroupEmbedding(prior_strength=1).fit(X)
+    explanation = embedding.explain(a, b, labels=labels)
+    for use in (explanation.strongest, explanation.weakest, explanation.to_html, lambda: repr(explanation)):
+        with sklearn.config_context(working_memory=2):
+            assert peak_of(use) < 12 * 2**20, "the matrix alone takes 69 MiB, its sums by name 7.6"
+    assert_allclose(explanation.vectors[0], explanation.matrix.sum(axis=1), atol=1e-15)
+    assert_allclose(explanation.vectors[1], explanation.matrix.sum(axis=0), atol=1e-15)
+    whole = PairExplanation(explanation.similarity, explanation.matrix, explanation.labels, explanation.weights)
+    for part, expected in zip(explanation.strongest(50), whole.strongest(50), strict=True):
+        assert part[:2] == expected[:2]
+        assert part[2] == pytest.approx(expected[2])
+
+
+def test_json_lists_the_strongest_pairs_of_long_texts(long_groups):
+    X, a, b, labels = long_groups
+    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(a, b, labels=labels)
+    pairs = _details(explanation, exact=False)["pairs"]
+    values = [pair["contribution"] for pair in pairs]
+    assert values == sorted(values, reverse=True)
+    assert np.sign(values).tolist() == [1] * 10_000 + [-1] * 10_000
+
+
+@pytest.mark.parametrize("kind", [VectorExplanation, PairExplanation])
+def test_drawings_of_long_texts_show_the_words_that_contribute_most(kind, long_groups, plt):
+    X, a, b, labels = long_groups
+    estimator = GroupEmbedding(prior_strength=1) if kind is PairExplanation else ModelComparisonSimilarity()
+    explanation = estimator.fit(X).explain(a, b[:20], labels=[labels[0], labels[1][:20]])
+    said = "Of 3000 and 20 vectors, the 60 and 20 that contribute most are shown."
+    axes = explanation.plot()
+    assert said in axes.get_title(loc="left")
+    shown = [text.get_text() for text in axes.get_yticklabels()][:60]
+    most = np.sort(np.argsort(-np.abs(explanation.vectors[0]))[:60])
+    assert sorted(shown) == sorted(labels[0][i] for i in most)
+    assert axes.figure.get_size_inches().max() < 30
+    html = explanation.to_html()
+    assert html.count("<span") >= 3020, "the texts are shown in full"
+    assert len(html) < 3020 * 150 + 60 * 20 * 300
+    if kind is PairExplanation:
+        assert html.count("<td") == 60 * 20
+        assert said in html
+        assert shown == [labels[0][i] for i in most]
+
+
+@traces_memory
+def test_vectors_are_left_out_in_blocks(make_groups):
+    groups = make_groups(3, 4, (300, 301), weighted=True)
+    model = ModelComparisonSimilarity("diag", "bayes").fit(groups)
+    whole = model.explain(groups[[0]], groups[[1]])
+    with sklearn.config_context(working_memory=0.1):
+        assert peak_of(lambda: model.explain(groups[[0]], groups[[1]])) < 2 * 2**20
+        parts = model.explain(groups[[0]], groups[[1]])
+    for left, right in zip(parts.vectors, whole.vectors, strict=True):
+        assert_allclose(left, right, atol=1e-9)
 
 
 # Texts --------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from conftest import traces_memory
 
 from sklearn_mcsg import load_word_vectors
 from sklearn_mcsg.text import _files as files
@@ -177,6 +178,7 @@ def test_blank_lines_across_blocks(write, monkeypatch):
         load_word_vectors(path)
 
 
+@traces_memory
 def test_memory_is_bounded_by_what_is_kept(write):
     numbers = " ".join(f"{0.001 * i:.6f}" for i in range(100))
     path = write("".join(f"word{i} {numbers}\n" for i in range(9000)))

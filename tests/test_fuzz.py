@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from sklearn_mcsg import (
     storage,
 )
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text import tables
 
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
 N_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))  # files per reader
@@ -122,20 +123,45 @@ def test_corpora(tmp_path, ending):
     run()
 
 
-def test_parquet(tmp_path):
+def parquet_files(folder):
+    """Parquet of all kinds of columns, encodings and compressions, as bytes."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
+    texts = ["one text", "another", None, "日本 text", ""] * 3
+    days = pa.array([0, 1, None, -(10**6), 10**6] * 3, pa.date32())
+    instants = pa.array([0, 10**18, None, -(10**18), 5] * 3, pa.timestamp("ns", tz="Europe/Berlin"))
+    nested = pa.array([[1, 2], [], None, [3], [None]] * 3)
+    records = pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": ""}, {"a": 2, "b": "y"}, None] * 3)
+    numbers = {"id": list(range(15)), "price": [1.5, float("nan"), None, float("inf"), -0.0] * 3}
+    tables = [
+        pa.table({"text": texts[:3], "id": [1, 2, 3]}),
+        pa.table({"text": pa.array(texts, pa.large_string()), "day": days, "instant": instants, **numbers}),
+        pa.table({"text": pa.array(texts).dictionary_encode(), "nested": nested, "record": records}),
+        pa.table({"text": pa.array([b"one", b"\xff", None]), "took": pa.array([1, None, 2**62], pa.duration("s"))}),
+        pa.table({"text": pa.array([], pa.string())}),
+    ]
+    found = []
+    for i, table in enumerate(tables):
+        for options in ({}, {"compression": "none", "write_page_checksum": True}, {"data_page_version": "2.0"}):
+            parquet.write_table(table, folder / "valid", **options, row_group_size=4 + i)
+            found.append((folder / "valid").read_bytes())
+    return found
+
+
+def test_parquet(tmp_path):
+    valid = parquet_files(tmp_path)
     path = tmp_path / "corpus.parquet"
-    parquet.write_table(pa.table({"text": ["one text", "another", None], "id": [1, 2, 3]}), path)
 
     @fuzz
-    @given(files([path.read_bytes()]), st.booleans())
+    @given(files(valid), st.booleans())
     def run(data, keep_columns):
         path.write_bytes(data)
         with opened_or_explained(path):
             corpus = read_corpus(str(path), keep_columns=keep_columns)
             assert all(isinstance(text, str) and text.strip() for text in corpus.texts)
+            assert not any("\0" in text or not text.encode() for text in corpus.texts)
+            assert all(len(values) == len(corpus.texts) for values in corpus.columns.values())
 
     run()
 
@@ -185,8 +211,6 @@ def test_compressed_vectors(tmp_path, compressed):
 
 @contextmanager
 def warnings_of_skipped_lines(on_error):
-    import warnings
-
     with warnings.catch_warnings():
         if on_error == "skip":
             warnings.filterwarnings("ignore", message="vectors.txt: ", category=UserWarning)
@@ -201,23 +225,103 @@ def check_vectors(words, vectors):
         word.encode()
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
-def test_static_models(tmp_path, name):
+MODEL_TEXTS = ["Cats and dogs.", "\ud800 ", "a cat\u0301 " * 50, "1,000 [CLS] [UNK] 猫", ""]
+
+
+@pytest.fixture
+def static_model(tmp_path):
+    """The folder of a static model, and how it is opened and used."""
     pytest.importorskip("tokenizers")
     pytest.importorskip("safetensors")
     from test_static import save
 
-    save(tmp_path)
-    path = tmp_path / name
+    folder = save(tmp_path / "model")
+
+    def use_model():
+        tables._OPENED.clear()  # files that change within a tick of the clock
+        with opened_or_explained(folder), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*have no words")
+            table = tables.open_table(folder)
+            assert np.isfinite(table.vectors).all()
+            assert len(table.words) == len(table.vectors) > 0
+            groups = EmbeddingVectorizer(folder, weighting=None).fit_transform(MODEL_TEXTS)
+            assert np.isfinite(groups.vectors).all()
+
+    return folder, use_model
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
+def test_static_models(static_model, name):
+    folder, use_model = static_model
+    path = folder / name
 
     @fuzz
     @given(files([path.read_bytes()]))
     def run(data):
         path.write_bytes(data)
-        with opened_or_explained(tmp_path):
-            table = open_table(tmp_path)
-            assert np.isfinite(table.vectors).all()
-            EmbeddingVectorizer(tmp_path, weighting=None).fit_transform(["Cats and dogs."])
+        use_model()
+
+    use_model()
+    run()
+
+
+def tokenizers_of_all_models():
+    """Tokenizers of every model, as JSON, with all that the files of published ones hold."""
+    from test_static import WORDS, tokenizer_of
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    pieces = models.Unigram([("<unk>", 0.0), *((f"\u2581{word}", -1.0 - i) for i, word in enumerate(WORDS[4:]))], 0)
+    letters = dict(zip("catdogs", range(7), strict=True)) | {"ca": 7, "do": 8}
+    kinds = [tokenizer_of(), *map(Tokenizer, (pieces, models.BPE(letters, [("c", "a"), ("d", "o")])))]
+    kinds.append(Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]")))
+    kinds[1].normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace("``", '"')])
+    kinds[1].pre_tokenizer, kinds[1].decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    kinds[2].pre_tokenizer = pre_tokenizers.ByteLevel()
+    kinds[3].normalizer = normalizers.BertNormalizer()
+    kinds[3].pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
+    return [json.loads(kind.to_str()) for kind in kinds]
+
+
+def test_tokenizers(static_model):
+    folder, use_model = static_model
+    valid = tokenizers_of_all_models()
+    spare = [value for tree in valid for value in subtrees(tree)]
+    spare += [{"type": "FixedLength", "length": 0}, {"type": "Precompiled", "precompiled_charsmap": "AAAA"}]
+
+    @fuzz
+    @given(st.data())
+    def run(data):
+        tree = data.draw(st.sampled_from(valid))
+        for _ in range(data.draw(st.integers(0, 3))):
+            path = data.draw(st.sampled_from(list(places(tree))))
+            tree = put(tree, path, data.draw(st.one_of(json_values(), st.sampled_from(spare))))
+        (folder / "tokenizer.json").write_text(json.dumps(tree))
+        use_model()
+
+    run()
+
+
+def test_arrays_of_static_models(static_model):
+    folder, use_model = static_model
+    from safetensors.numpy import save_file
+
+    rng = np.random.default_rng(0)
+    valid = {
+        "embeddings": rng.normal(size=(5, 4)),
+        "mapping": np.array([0, 1, 2, 3, 4, 4, 0, 2, 1]),
+        "weights": np.linspace(0.5, 2, 9),
+    }
+
+    @fuzz
+    @given(st.data())
+    def run(data):
+        arrays = dict(valid)
+        for name in data.draw(st.lists(st.sampled_from(sorted(valid)), unique=True)):
+            arrays[name] = other_array(data, arrays[name])
+        kept = data.draw(st.sets(st.sampled_from(sorted(valid)), min_size=1)) | {"embeddings"}
+        saved = {name: np.ascontiguousarray(arrays[name]) for name in kept if arrays[name].dtype.kind not in "Uc"}
+        save_file(saved, folder / "model.safetensors")
+        use_model()
 
     run()
 
@@ -282,6 +386,15 @@ def places(tree, path=()):
     items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in items:
         yield from places(value, (*path, key))
+
+
+def subtrees(tree):
+    """All parts of a JSON value that hold others."""
+    items = tree.values() if isinstance(tree, dict) else tree
+    for value in items:
+        if isinstance(value, dict | list):
+            yield value
+            yield from subtrees(value)
 
 
 def part_of(tree, path):

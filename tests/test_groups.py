@@ -308,6 +308,7 @@ BAD_PARTS = {
         ValueError,
         "Group 0 has weights that sum to 1.9999.*e-320",
     ),
+    "integers beyond floats": (dict(offsets=[0, 2], weights=[10**400, 1]), TypeError, "weights must hold numbers"),
     "too few weights": (dict(offsets=[0, 2], weights=[1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
     "text weights": (dict(offsets=[0, 2], weights=["a", "b"]), TypeError, "weights must hold numbers"),
 }

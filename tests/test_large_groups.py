@@ -5,13 +5,14 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
-from conftest import COMBINATIONS
+from conftest import COMBINATIONS, traces_memory
 from numpy.testing import assert_allclose
 
 from sklearn_mcsg import LIKELIHOODS, EmbeddingVectorizer, GroupEmbedding, Groups, ModelComparisonSimilarity
 from sklearn_mcsg.groups.blocks import block_rows
 from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.text import _tokens as tokens
+from sklearn_mcsg.text.wording import fold
 
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 
@@ -68,6 +69,7 @@ def test_embedding_of_a_large_group(likelihood):
         )
 
 
+@traces_memory
 @every_combination
 def test_memory_does_not_grow_with_the_group(likelihood, criterion):
     groups = one_large(100_000, n_features=10)
@@ -88,29 +90,59 @@ SAMPLE = (
 )
 
 
-@pytest.mark.parametrize("size", [1, 7, 40])
-def test_tokens_of_pieces_are_those_of_the_text(size, monkeypatch):
-    text = SAMPLE * 5
-    expected = tokens.tokenize(text)
+@pytest.mark.parametrize("split", [tokens.tokenize, fold])
+@pytest.mark.parametrize("size", [50, 99, 400])
+def test_tokens_of_pieces_are_those_of_the_text(size, split, monkeypatch):
+    text = SAMPLE * 60
+    expected = split(text)
     monkeypatch.setattr(tokens, "CHARACTERS", size)
     parts = list(tokens.pieces(text))
     assert "".join(parts) == text
     assert len(parts) > 5
-    assert [token for part in parts for token in tokens.tokenize(part)] == expected
-    assert list(tokens.pieces("x" * 100)) == ["x" * 100]
+    assert max(map(len, parts)) <= 2 * size
+    assert [token for part in parts for token in split(part)] == expected
 
 
-def test_a_long_text_takes_little_memory(monkeypatch):
-    vectors = {
-        word: np.random.default_rng(i).normal(size=8) for i, word in enumerate(["the", "cat", "sat", "on", "a", "mat"])
-    }
-    text = "The cat sat on a big mat. " * 40_000  # a million characters, 280,000 tokens
-    monkeypatch.setattr(tokens, "CHARACTERS", 2**14)
+@pytest.mark.parametrize("unit", ["x", "\u732b", "\u0301", "1,", "a ", "\u044f ", "a\u2028"])
+def test_no_piece_is_long(unit, monkeypatch):
+    monkeypatch.setattr(tokens, "CHARACTERS", 40)
+    text = unit * 1000
+    parts = list(tokens.pieces(text))
+    assert "".join(parts) == text
+    assert max(map(len, parts)) <= 80
+    assert min(map(len, parts[:-1])) >= 40
+
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat"]
+
+
+def drawn(letters):
+    return "".join(np.random.default_rng(0).choice(list(letters), 333_000))
+
+
+LONG = {  # a third of a million characters each
+    "English": "The cat sat on a big mat. " * 13_000,
+    "Russian": "Кот спит на диване. " * 17_000,
+    "Chinese": "猫在垫子上睡觉。" * 42_000,
+    "no spaces": drawn("abcdefghij0123456789"),
+    "no spaces, Cyrillic": drawn("абвгде"),
+    "marks": "a\u0301\u0323" * 111_000,
+    "letters": "a " * 167_000,
+    "punctuation": "。、" * 167_000,
+}
+
+
+@traces_memory
+@pytest.mark.filterwarnings("ignore:.*have no words")
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_text_takes_little_memory(kind, monkeypatch):
+    vectors = {word: np.random.default_rng(i).normal(size=8) for i, word in enumerate(WORDS)}
+    monkeypatch.setattr(tokens, "CHARACTERS", 2**13)
     vectorizer = EmbeddingVectorizer(vectors, frequencies=None).fit(["the cat"])
+    n_tokens = len(tokens.tokenize(LONG[kind]))
     tracemalloc.start()
-    groups = vectorizer.transform([text, "a cat"])
+    groups = vectorizer.transform([LONG[kind], "a cat"])
     ModelComparisonSimilarity(prior_strength=0.5).fit(groups)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert groups.sizes.tolist() == [280_000, 2]
-    assert peak < 48 * 280_000, "less than the token strings alone would take"
+    assert peak < 6 * 2**20 + 26 * n_tokens + 2 * len(LONG[kind]), "26 bytes per token, one batch, and one piece"

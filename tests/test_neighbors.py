@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
+from conftest import traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import DBSCAN, HDBSCAN, SpectralClustering
 from sklearn.exceptions import NotFittedError
@@ -356,6 +357,7 @@ def test_exact_duplicates_are_found_at_any_level():
     assert [group.tolist() for group in found] == [[i, 300 + i] for i in range(5)]
 
 
+@traces_memory
 def test_memory_of_many_duplicates_is_bounded():
     X = np.zeros((4000, 2))
     tracemalloc.start()

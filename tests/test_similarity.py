@@ -22,6 +22,7 @@ from sklearn_mcsg import (
     GroupEmbedding,
     Groups,
     Likelihood,
+    ModelComparisonClustering,
     ModelComparisonSimilarity,
     NormalGamma,
     NormalWishart,
@@ -486,9 +487,10 @@ def test_bad_parameters_get_a_sentence(name, make_groups):
         model_comparison_similarity(X, **{name: value})
 
 
-def test_too_many_pseudo_vectors_get_a_sentence(make_groups):
-    with pytest.raises(ValueError, match=r"prior_strength=1e\+200 is more than 1e\+100 pseudo-vectors"):
-        ModelComparisonSimilarity(prior_strength=1e200).fit(make_groups(3, 2))
+@pytest.mark.parametrize("estimator", [ModelComparisonSimilarity, GroupEmbedding, ModelComparisonClustering])
+def test_too_many_pseudo_vectors_get_a_sentence(estimator, make_groups):
+    with pytest.raises(ValueError, match=r"'prior_strength' parameter .* in the range \[0.?0?, 1e\+100\]"):
+        estimator(prior_strength=1e200).fit(make_groups(3, 2))
 
 
 def test_bad_calls_get_a_sentence(make_groups):

@@ -1,6 +1,7 @@
 """Vectors with a tokenizer of their own: static models in every form, and what their tokens are."""
 
 import importlib.util
+import json
 import pickle
 import sys
 
@@ -293,7 +294,17 @@ ERRORS = {
     "too few rows of a model": (Model(VECTORS[:5]), ValueError, f"The Model {ROW}"),
     "one dimension": ((tokenizer_of(), VECTORS[0]), ValueError, r"got embeddings \(4,\)"),
     "short mapping": (Model(token_mapping=np.zeros(3, int)), ValueError, r"9 tokens, got .*mapping \(3,\)"),
-    "wrong mapping": (Model(token_mapping=np.full(9, 9)), ValueError, r"9 tokens, got .*mapping \(9,\)"),
+    "row beyond the matrix": (Model(token_mapping=np.full(9, 9)), ValueError, "numbers of its 9 rows, .*got 9 to 9"),
+    "negative row": (Model(token_mapping=np.arange(9) - 1), ValueError, "numbers of its 9 rows, .*got -1 to 7"),
+    "rows as decimals": (Model(token_mapping=np.arange(9.0)), ValueError, "numbers of its 9 rows, .*got float64"),
+    "rows as bits": (Model(token_mapping=np.ones(9, bool)), ValueError, "numbers of its 9 rows, .*got bool"),
+    "one number as mapping": (Model(token_mapping=np.int64(3)), ValueError, r"9 tokens, got .*mapping \(\)"),
+    "a table as mapping": (Model(token_mapping=np.zeros((9, 2), int)), ValueError, r"9 tokens, got .*mapping \(9, 2\)"),
+    "one number as weights": (Model(weights=np.float32(2)), ValueError, r"9 tokens, got .*weights \(\)"),
+    "a table as weights": (Model(weights=np.ones((9, 1))), ValueError, r"9 tokens, got .*weights \(9, 1\)"),
+    "letters as weights": (Model(weights=np.full(9, "a")), TypeError, "weights of The Model must hold numbers"),
+    "weights that overflow": (Model(weights=np.full(9, np.inf)), ValueError, "vector of 'cat' holds NaN or infinity"),
+    "a tokenizer that is none": (Model(tokenizer="cats"), TypeError, "one of the package tokenizers, got str"),
     "few weights": (Model(weights=np.ones(3)), ValueError, r"9 tokens, got .*weights \(3,\)"),
     "no vectors": (Model(None), ValueError, "9 tokens, got no arrays"),
     "a number": ((ids_of, 5), ValueError, r"2-d array with one row per token id, got shape \(\)"),
@@ -316,6 +327,59 @@ ERRORS = {
 def test_errors(vectors, error, message):
     with pytest.raises(error, match=message):
         plain(vectors).fit(TEXTS)
+
+
+def forged(**parts):
+    """A tokenizer with some parts of its file replaced."""
+    return json.dumps({**json.loads(tokenizer_of().to_str()), **parts})
+
+
+WORDPIECE = json.loads(tokenizer_of().to_str())["model"]
+FORGED = {  # tokenizers that cannot be opened, or cannot split a text
+    "panics when opened": (
+        forged(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+        r"tokenizer.json cannot be read as a tokenizer: Precompiled",
+    ),
+    "panics at a text": (forged(pre_tokenizer={"type": "FixedLength", "length": 0}), "tokenizer.json cannot .*'Cats"),
+    "no token for unknown words": (
+        forged(model={**WORDPIECE, "vocab": {"cat": 4, "dog": 5}}, added_tokens=[], post_processor=None),
+        r"tokenizer.json cannot split 'Cats and dogs.': .*Missing \[UNK\] token",
+    ),
+    "an id that no model has": (
+        forged(model={**WORDPIECE, "vocab": {**WORDPIECE["vocab"], "cat": 2**32 - 1}}),
+        "tokenizer.json gives 'cat' the id 4294967295: ids up to",
+    ),
+    "no tokens": (
+        forged(model={**WORDPIECE, "vocab": {}}, added_tokens=[], post_processor=None),
+        "tokenizer.json has no tokens",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), FORGED.values(), ids=FORGED)
+def test_tokenizers_that_fail_get_a_sentence(content, message, tmp_path):
+    folder = save(tmp_path / "model")
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        plain(folder).fit(TEXTS)
+    assert len(str(caught.value)) < 600 + len(str(folder))
+
+
+def test_interruptions_are_not_explained():
+    class Interrupted:
+        def encode(self, *args, **kwargs):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        static._encode(Interrupted(), "The tokenizer", "cat")
+
+
+@pytest.mark.filterwarnings("ignore:.*have no words")
+@pytest.mark.parametrize(("text", "tokens"), [("cat \ud800 dog", ["cat", "dog"]), ("cat\udcff", []), ("\ud800", [])])
+def test_halves_of_surrogate_pairs_are_unknown_characters(text, tokens, sources):
+    for kind in ("folder", "ids", "tokens"):
+        assert plain(sources[kind]).fit(TEXTS).transform([text]).sizes.tolist() == [len(tokens)]
+    assert plain(sources["folder"]).fit(TEXTS).known_words([text]) == [tokens]
 
 
 def test_errors_of_files(tmp_path):

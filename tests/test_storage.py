@@ -198,6 +198,18 @@ DAMAGE = {
         lambda p: change(p, object={"class": "__main__:a.<locals>.Mine", "parts": {}, "state": {}}),
         "index holds __main__.a.<locals>.Mine, which is not registered: define it, then load again",
     ),
+    "name of a class with control characters": (
+        lambda p: change(p, object={"class": "Po\x1b[2Jp\u202een", "parts": {}, "state": {}}),
+        r"index holds a Po\\x1b\[2Jp\\u202een, which this version of sklearn_mcsg cannot load",
+    ),
+    "deeply nested": (
+        lambda p: (p / "index.json").write_text('{"format": ' + "[" * 10**5),
+        "index.json cannot be read.*recursion",
+    ),
+    "long name of a parameter": (
+        lambda p: put(1, "parts", "a" * 5000)(p),
+        "damaged.*unexpected keyword argument 'a{300,450}.$",
+    ),
     "long name of a class": (
         lambda p: change(p, object={"class": "a" * 5000, "parts": {}, "state": {}}),
         "index holds a a{80}, which",
@@ -581,7 +593,7 @@ def test_a_lock_that_is_no_file_is_refused(saved, tmp_path, in_time, kind):
     else:
         become(kind, saved / ".lock")
     reason = ".lock: (Not a regular file|Too many levels of symbolic links)"
-    with pytest.raises(OSError, match=f"could not be saved: {reason}; the index that it holds has not changed"):
+    with pytest.raises(OSError, match=f"could not be saved: {reason}; nothing was written"):
         index_of(5).save(saved)
     assert mine.read_text() == "mine"
     assert GroupNeighbors.load(saved).n_groups_ == 8
@@ -909,12 +921,27 @@ def test_vectors_given_by_a_relative_path(tmp_path, monkeypatch):
     loaded = GroupNeighbors.load(tmp_path / "index")
     assert np.array_equal(loaded.kneighbors(TEXTS), index.kneighbors(TEXTS))
     fitted, given = loaded.similarity_[0].vectors, loaded.similarity[0].vectors
-    assert fitted == str((tmp_path / "here" / "vectors.txt").resolve())
-    assert given == str((tmp_path / "there" / "vectors.txt").resolve())  # as `fit` would read it now
+    assert os.path.samefile(fitted, tmp_path / "here" / "vectors.txt")
+    assert os.path.samefile(given, tmp_path / "there" / "vectors.txt")  # as `fit` would have read it
 
 
+def test_a_link_to_vectors_that_were_moved(tmp_path):
+    path, link = write_vectors(tmp_path / "vectors.txt"), tmp_path / "link.txt"
+    link.symlink_to(path)
+    text_index(link).save(tmp_path / "index")
+    path.rename(tmp_path / "other.txt")
+    link.unlink()
+    link.symlink_to(tmp_path / "other.txt")
+    assert finds_itself(GroupNeighbors.load(tmp_path / "index"))
+
+
+@pytest.mark.parametrize("by_link", [False, True])
 @pytest.mark.parametrize("moved", ["together", "index", "copied"])
-def test_an_index_is_moved(tmp_path, moved):
+def test_an_index_is_moved(tmp_path, moved, by_link):
+    if by_link:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        tmp_path = tmp_path / "link"
     (tmp_path / "old").mkdir()
     index = text_index(write_vectors(tmp_path / "old" / "vectors.txt"))
     index.save(tmp_path / "old" / "index")

@@ -73,6 +73,8 @@ def path(tmp_path):
         ("cafe\u0301 हिन्दी भाषा", ["café", "हिन्दी", "भाषा"]),
         ("Nantes n't ant", ["Nantes", "n't", "ant"]),
         ("a_b -- c", ["a", "_", "b", "--", "c"]),
+        ("1/2/3 1/2/3a 5-1/2a x1,000.5", ["1/2/3", "1", "/", "2", "/", "3a", "5-1", "/", "2a", "x1", ",", "000.5"]),
+        pytest.param("a" + 99 * "\u0301", ["\u00e1" + 29 * "\u0301"], id="30 marks at most"),
         ("", []),
         (" \n\t ", []),
     ],
@@ -143,6 +145,29 @@ def test_tables_of_files_are_released(path):
         tables.open_table(other)
         gc.collect()
         assert (kept() is None) == (i == 3)
+
+
+def test_a_changed_file_is_released_before_any_other_is_read(path, monkeypatch):
+    original = tables.load_word_vectors
+    alive = []
+
+    def load(file):
+        gc.collect()
+        alive.append(old() is not None)
+        return original(file)
+
+    old = weakref.ref(tables.open_table(path))
+    monkeypatch.setattr(tables, "load_word_vectors", load)
+    other = path.with_name("other.txt")
+    other.write_text("cat 1 2\n")
+    tables.open_table(other)
+    path.write_text("cat 1 2 3\n")
+    tables.open_table(path)
+    old = weakref.ref(tables.open_table(path))
+    path.unlink()
+    other.write_text("cat 1 2 3\n")
+    tables.open_table(other)
+    assert alive == [True, False, False]
 
 
 def test_padding_goes_to_every_text():
@@ -334,6 +359,22 @@ def test_unknown_words_may_be_an_error():
     with pytest.raises(ValueError, match="Text 1 has the word 'zebra', which has no vector"):
         plain(unknown="error").fit(["the cat", "the zebra"])
     assert len(plain(unknown="error").fit_transform(["the cat ?"])) == 1
+
+
+@pytest.mark.parametrize("text", ["cat\ud800quagga", "\udc80", "\ud83d\udc31 cat"])
+def test_halves_of_surrogate_pairs_are_replaced(text):
+    seen = []
+    vectorizer = plain(tokenizer=lambda text: seen.append(text) or text.split(), unknown="spelling").fit(["the cat"])
+    vectorizer.transform([f"the {text}"])
+    assert seen[1] == "the " + {"\ud83d\udc31 cat": "\U0001f431 cat"}.get(
+        text, text.replace("\ud800", "\ufffd").replace("\udc80", "\ufffd")
+    )
+
+
+def test_long_words_are_spelled_by_their_beginning():
+    one, other, short = spelled(["x" * 2**10, "x" * 2**10 + "y" * 10**6, "x" * 2**9 + "y"], np.eye(3))
+    assert_array_equal(one, other)
+    assert (one != short).any()
 
 
 def test_medicines_are_not_the_same():

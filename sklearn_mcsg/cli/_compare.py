@@ -20,6 +20,7 @@ from sklearn_mcsg.text import EmbeddingVectorizer, TextCalibration, TokenisedTex
 
 _N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code
 _N_FOLDS = 5
+_MOST_PAIRS = 10_000  # pairs of words for, and as many against, that JSON lists
 _LARGE = 5000  # in a larger corpus fitted texts and new ones differ as much by chance: no folds are needed
 
 
@@ -92,15 +93,14 @@ def _calibrate(pipeline: Pipeline, groups: Groups, texts: list[str], name: str) 
 
 
 def _details(explanation: Explanation, exact: bool) -> dict[str, Any]:
-    """What an explanation says about words and, if it is one of a cosine, about pairs of words."""
+    """What an explanation says about words and, if it is one of a cosine, about the strongest pairs of words."""
     columns: dict[str, Any] = {"word": explanation.labels, "weight": explanation.weights}
     columns["contribution"] = explanation.vectors
     pairs = {}
     if exact:
         columns["relative"] = explanation.tones
     else:
-        n = len(explanation.labels[0]) * len(explanation.labels[1])
-        found = [*explanation.strongest(n), *reversed(explanation.weakest(n))]
+        found = [*explanation.strongest(_MOST_PAIRS), *reversed(explanation.weakest(_MOST_PAIRS))]
         pairs = {"pairs": [dict(zip(("word_a", "word_b", "contribution"), pair, strict=True)) for pair in found]}
     words = (zip(*(sides[k] for sides in columns.values()), strict=True) for k in range(2))
     in_a, in_b = ([dict(zip(columns, row, strict=True)) for row in rows] for rows in words)

@@ -49,6 +49,15 @@ class Landmarks:
             return cls(similarity, centre, np.zeros((len(chosen), 1)))
         return cls(similarity, centre, 0.5 * vectors[:, kept][:, ::-1] / np.sqrt(values[kept][::-1]))
 
+    def __mcsg_check__(self) -> None:
+        """Raise unless all parts describe the same landmarks, as those from a file may not."""
+        shapes, n = (self.centre.shape, self.matrix.shape), self.centre.size
+        numeric = self.centre.dtype.kind == self.matrix.dtype.kind == "f"
+        if not numeric or len(shapes[1]) != 2 or (shapes[0], shapes[1][0]) != ((n,), n):
+            raise ValueError(f"landmarks of shapes {shapes}, in {self.centre.dtype} and {self.matrix.dtype}")
+        if self.similarity.n_groups_ != n:
+            raise ValueError(f"{n} landmarks, of which {self.similarity.n_groups_} are kept")
+
     @property
     def width(self) -> int:
         """Number of distances that the coordinates of a group are computed from."""

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import Output
-from sklearn_mcsg.groups.checks import LARGEST_WEIGHT
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 
 _LIKELIHOODS: Mapping[str, Any] = LIKELIHOODS  # the registry as a user may extend it
@@ -37,8 +36,6 @@ def new_model(
     own: Likelihood = instance_of(likelihood, LIKELIHOODS)
     model = GroupModel(own, instance_of(criterion, CRITERIA), reg_covar, penalty_scale, balanced)
     model.criterion.check(own)
-    if prior_strength > LARGEST_WEIGHT:
-        raise ValueError(f"prior_strength={prior_strength:g} is more than {LARGEST_WEIGHT:g} pseudo-vectors: set less.")
     if prior_strength > 0 and not own.defines("pseudo_group"):
         raise ValueError(f"{type(own).__name__} defines no pseudo_group: set prior_strength=0.")
     if model.lacks_prior and not own.defines("learn_prior"):

@@ -6,7 +6,7 @@ Blue increases the similarity, orange reduces it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -18,6 +18,7 @@ from sklearn_mcsg.groups import Groups
 
 NAMES = "A", "B"
 Part = tuple[str | None, str | None, float]
+MOST_SHOWN = 60  # vectors of each group in a heat map or bar chart
 
 _FOR, _AGAINST = (0, 114, 178), (230, 159, 0)  # distinct for colour-blind readers
 
@@ -128,6 +129,8 @@ class Explanation(ABC):
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions: blue ones increase the similarity, orange ones reduce it.
 
+        Of large groups, the 60 vectors of each that contribute most are drawn.
+
         Parameters
         ----------
         ax : matplotlib.axes.Axes, default=None
@@ -141,7 +144,8 @@ class Explanation(ABC):
     def to_html(self) -> str:
         """Render both groups as lines of words, coloured by their tones.
 
-        The contribution is shown when the pointer rests on a word. Pairs of words follow as a heat map.
+        The contribution is shown when the pointer rests on a word. Pairs of words follow as a heat map; of long texts
+        it has the 60 words of each that contribute most.
 
         Returns
         -------
@@ -158,11 +162,17 @@ class Explanation(ABC):
 
     def _ranked(self, sign: int, n: int, decimals: int | None) -> list[Part]:
         """The parts of one sign, the largest in absolute value first; the negative ones in reverse order if equal."""
-        values = self._part_values()
-        values = values if decimals is None else values.round(decimals)
-        order = np.arange(len(values))[::sign]
-        chosen = order[_largest(sign * values[order], n)]
-        return [(*self._part_labels(i), float(values[i])) for i in chosen.tolist()]
+        found = [(np.empty(0), np.empty(0, dtype=int))]
+        before = 0
+        for block in self._part_blocks():
+            values = block if decimals is None else block.round(decimals)
+            order = np.arange(len(values))[::sign]
+            chosen = order[_largest(sign * values[order], n)]
+            found.append((values[chosen], before + chosen))
+            before += len(values)
+        values, places = map(np.concatenate, zip(*found, strict=True))
+        best = np.lexsort((sign * places, -sign * values))[:n]
+        return [(*self._part_labels(int(places[i])), float(values[i])) for i in best]
 
     def _value(self) -> str:
         """The similarity, with what it is."""
@@ -172,9 +182,17 @@ class Explanation(ABC):
         """The similarity and the sizes of the groups."""
         return f"{self._value()} of {len(self.labels[0])} and {len(self.labels[1])} vectors"
 
+    def _omission(self) -> str:
+        """What is said of a drawing that does not show all vectors, or nothing."""
+        sizes = tuple(map(len, self.vectors))
+        shown = tuple(len(foremost(values)) for values in self.vectors)
+        if shown == sizes:
+            return ""
+        return f"Of {sizes[0]} and {sizes[1]} vectors, the {shown[0]} and {shown[1]} that contribute most are shown."
+
     @abstractmethod
-    def _part_values(self) -> np.ndarray:
-        """The contributions of all parts."""
+    def _part_blocks(self) -> Iterator[np.ndarray]:
+        """The contributions of all parts, some at a time."""
 
     @abstractmethod
     def _part_labels(self, i: int) -> tuple[str | None, str | None]:
@@ -192,6 +210,11 @@ def _largest(values: np.ndarray, n: int) -> np.ndarray:
         least = np.partition(values[positive], -n)[-n]
         positive = positive[values[positive] >= least]
     return positive[np.argsort(-values[positive], kind="stable")[:n]]
+
+
+def foremost(values: np.ndarray) -> np.ndarray:
+    """Positions of the values that a drawing shows, in their order: the largest in absolute value."""
+    return np.sort(np.argsort(-np.abs(values), kind="stable")[:MOST_SHOWN])
 
 
 def pair_labels(labels: Any, groups: Sequence[Groups]) -> tuple[list[str], list[str]]:

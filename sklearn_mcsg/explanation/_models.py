@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_mcsg._memory import VECTORS, count_within
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
@@ -117,11 +118,16 @@ def _by_leaving_out(
 def _similarity_without_each(model: GroupModel, group: Groups, other: Prepared) -> np.ndarray:
     """Similarity of a group without each vector in turn to another group; 0 where no vector is left."""
     n = group.n_rows
-    reduced = divided(group, np.nonzero(~np.eye(n, dtype=bool))[1].reshape(n, max(0, n - 1)))
     similarity = np.zeros(n)
-    filled = np.flatnonzero((reduced.totals > 0) | (model.pseudo is not None))
-    if len(filled):
-        similarity[filled] = all_pairs(model, _prepared(model, reduced[filled]), other, _SIMILARITY)[:, 0]
+    step = count_within(n * group.vectors.shape[1] * 8, VECTORS)
+    for start in range(0, n, step):
+        left_out = np.arange(start, min(start + step, n))
+        kept = np.arange(n - 1) + (np.arange(n - 1) >= left_out[:, None])
+        reduced = divided(group, kept)
+        filled = np.flatnonzero((reduced.totals > 0) | (model.pseudo is not None))
+        if len(filled):
+            found = all_pairs(model, _prepared(model, reduced[filled]), other, _SIMILARITY)
+            similarity[left_out[filled]] = found[:, 0]
     return similarity
 
 

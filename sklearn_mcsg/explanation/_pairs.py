@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -11,12 +10,12 @@ import numpy as np
 
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg.explanation._base import Explanation, colour, coloured_ground, largest_of, new_axes
+from sklearn_mcsg._memory import PAIRS, count_within
+from sklearn_mcsg.explanation._base import Explanation, colour, coloured_ground, foremost, largest_of, new_axes
 
 _CELL = "padding: 2px 6px; font-weight: normal; text-align: center; color: inherit; border: none"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PairExplanation(Explanation):
     """The cosine of two embedded groups as a sum over pairs of their vectors.
 
@@ -46,26 +45,39 @@ class PairExplanation(Explanation):
     True
     """
 
-    similarity: float
-    matrix: np.ndarray
-    labels: tuple[list[str], list[str]]
-    weights: tuple[np.ndarray, np.ndarray]
-    vectors: tuple[np.ndarray, np.ndarray] = field(init=False)
-
     _quantity = "Cosine"
     _decimals = 3
+    _factors: tuple[np.ndarray, np.ndarray] | None = None  # whose product is the matrix, unless it was given
+
+    def __init__(
+        self,
+        similarity: float,
+        matrix: np.ndarray,
+        labels: tuple[list[str], list[str]],
+        weights: tuple[np.ndarray, np.ndarray],
+    ):
+        vars(self).update(similarity=similarity, matrix=matrix, labels=labels, weights=weights)
+        self.vectors = matrix.sum(axis=1), matrix.sum(axis=0)
 
     @classmethod
     def of(
         cls, left: np.ndarray, right: np.ndarray, labels: tuple[list[str], list[str]], weights: Sequence[np.ndarray]
     ) -> PairExplanation:
-        """Multiply the parts of the vectors of two groups in their embeddings."""
-        lengths = np.linalg.norm(left.sum(axis=0)) * np.linalg.norm(right.sum(axis=0))
-        matrix = left @ right.T / (lengths if lengths > 0 else 1.0)
-        return cls(float(matrix.sum()), matrix, labels, (weights[0], weights[1]))
+        """Multiply the parts of the vectors of two groups in their embeddings, as soon as the products are needed."""
+        sums = left.sum(axis=0), right.sum(axis=0)
+        lengths = np.linalg.norm(sums[0]) * np.linalg.norm(sums[1])
+        left = left / (lengths if lengths > 0 else 1.0)
+        explanation = cls.__new__(cls)
+        explanation.similarity = float(left.sum(axis=0) @ sums[1])
+        explanation.vectors = left @ sums[1], right @ left.sum(axis=0)
+        explanation.labels, explanation.weights = labels, (weights[0], weights[1])
+        explanation._factors = left, right
+        return explanation
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "vectors", (self.matrix.sum(axis=1), self.matrix.sum(axis=0)))
+    @lazy
+    def matrix(self) -> np.ndarray:
+        """Contribution of each pair of vectors."""
+        return self._entries(slice(None), slice(None))
 
     @property
     def tones(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,20 +88,38 @@ class PairExplanation(Explanation):
         return "\n".join([self._headline(), *(f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())])
 
     @lazy
-    def _sums(self) -> tuple[np.ndarray, list[str], list[str]]:
-        """Contribution of each pair of different labels, and these labels of A and of B."""
-        (words_a, rows), (words_b, columns) = map(_numbered, self.labels)
-        sums = np.zeros((len(words_a), len(words_b)))
-        np.add.at(sums, np.ix_(rows, columns), self.matrix)
-        return sums, words_a, words_b
+    def _words(self) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
+        """The different labels of A and of B, and the number of each label among them."""
+        left, right = map(_numbered, self.labels)
+        return left, right
 
-    def _part_values(self) -> np.ndarray:
-        return self._sums[0].ravel()
+    def _entries(self, rows: Any, columns: Any) -> np.ndarray:
+        """Some rows and columns of the matrix."""
+        if self._factors is None:
+            return self.matrix[rows][:, columns]
+        return self._factors[0][rows] @ self._factors[1][columns].T
+
+    def _part_blocks(self) -> Iterator[np.ndarray]:
+        """Sums of the pairs that have the same labels, those of some labels of A at a time."""
+        (words_a, rows), (words_b, columns) = self._words
+        if self._factors is None:
+            left, right = _summed_entries(self.matrix, rows, columns), None
+        else:
+            left, right = _summed_rows(self._factors[0], rows), _summed_rows(self._factors[1], columns).T
+        step = count_within(64 * len(words_b), PAIRS)
+        for start in range(0, len(words_a), step):
+            some = left[start : start + step]
+            yield (some if right is None else some @ right).ravel()
 
     def _part_labels(self, i: int) -> tuple[str, str]:
-        _, words_a, words_b = self._sums
+        (words_a, _), (words_b, _) = self._words
         row, column = divmod(i, len(words_b))
         return words_a[row], words_b[column]
+
+    def _shown(self) -> tuple[np.ndarray, list[str], list[str]]:
+        """The part of the matrix that is drawn, and the labels of its rows and columns."""
+        rows, columns = map(foremost, self.vectors)
+        return self._entries(rows, columns), [self.labels[0][i] for i in rows], [self.labels[1][i] for i in columns]
 
     def to_frame(self) -> Any:
         """The matrix as a table.
@@ -105,6 +135,8 @@ class PairExplanation(Explanation):
     def plot(self, ax: Any = None) -> Any:
         """Draw the matrix as a heat map: blue pairs increase the cosine, orange pairs reduce it.
 
+        Of large groups, the 60 vectors of each that contribute most are drawn.
+
         Parameters
         ----------
         ax : matplotlib.axes.Axes, default=None
@@ -114,29 +146,31 @@ class PairExplanation(Explanation):
         -------
         ax : matplotlib.axes.Axes
         """
-        rows, columns = self.matrix.shape
-        ax = new_axes("PairExplanation.plot", 1.6 + 0.42 * columns, 1.4 + 0.32 * rows) if ax is None else ax
+        matrix, in_a, in_b = self._shown()
+        ax = new_axes("PairExplanation.plot", 1.6 + 0.42 * len(in_b), 1.4 + 0.32 * len(in_a)) if ax is None else ax
         colors = import_extra("matplotlib.colors", "PairExplanation.plot")
         colour_map = colors.LinearSegmentedColormap.from_list("evidence", [colour(-1), (1, 1, 1), colour(1)])
-        largest = largest_of(self.matrix)
-        image = ax.imshow(self.matrix, cmap=colour_map, vmin=-largest, vmax=largest, aspect="auto")
-        ax.set_xticks(range(columns), self.labels[1], rotation=45, ha="right", parse_math=False)
-        ax.set_yticks(range(rows), self.labels[0], parse_math=False)
+        largest = largest_of(matrix)
+        image = ax.imshow(matrix, cmap=colour_map, vmin=-largest, vmax=largest, aspect="auto")
+        ax.set_xticks(range(len(in_b)), in_b, rotation=45, ha="right", parse_math=False)
+        ax.set_yticks(range(len(in_a)), in_a, parse_math=False)
         ax.tick_params(length=0)
-        ax.set_title(self._value().lower(), fontsize="medium", loc="left")
+        ax.set_title("\n".join(filter(None, [self._value().lower(), self._omission()])), fontsize="medium", loc="left")
         ax.figure.colorbar(image, ax=ax, label="part of the cosine")
         return ax
 
     def _html_parts(self) -> list[str]:
         strongest = (f"{escape(str(a))} ~ {escape(str(b))} {value:+.3f}" for a, b, value in self.strongest())
-        largest = largest_of(self.matrix)
-        head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in self.labels[1])
+        matrix, in_a, in_b = self._shown()
+        largest = largest_of(matrix)
+        head = "".join(f"<th style='{_CELL}'>{escape(label)}</th>" for label in in_b)
         rows = [f"<tr><th style='{_CELL}'></th>{head}</tr>"]
-        for label, values in zip(self.labels[0], self.matrix, strict=True):
+        for label, values in zip(in_a, matrix, strict=True):
             cells = "".join(_cell(value, value / largest) for value in values)
             rows.append(f"<tr><th style='{_CELL}; text-align: right'>{escape(label)}</th>{cells}</tr>")
         table = f"<table style='border-collapse: collapse; color: inherit'>{''.join(rows)}</table>"
-        foot = "<p><small>Blue pairs of words increase the cosine, orange pairs reduce it.</small></p>"
+        notes = filter(None, ["Blue pairs of words increase the cosine, orange pairs reduce it.", self._omission()])
+        foot = f"<p><small>{' '.join(notes)}</small></p>"
         return [f"{self._value()}: {', '.join(strongest)}", f"<div style='overflow-x: auto'>{table}</div>", foot]
 
 
@@ -145,6 +179,23 @@ def _numbered(labels: Sequence[str]) -> tuple[list[str], list[int]]:
     numbers: dict[str, int] = {}
     numbered = [numbers.setdefault(label, len(numbers)) for label in labels]
     return list(numbers), numbered
+
+
+def _summed_rows(rows: np.ndarray, numbers: list[int]) -> np.ndarray:
+    """Sums of the rows of each number."""
+    if max(numbers, default=-1) + 1 == len(rows):
+        return rows
+    sums = np.zeros((max(numbers) + 1, rows.shape[1]), rows.dtype)
+    np.add.at(sums, numbers, rows)
+    return sums
+
+
+def _summed_entries(matrix: np.ndarray, rows: list[int], columns: list[int]) -> np.ndarray:
+    """Sums of the entries of each pair of numbers, in the order of the matrix."""
+    sums = np.zeros((max(rows, default=-1) + 1, max(columns, default=-1) + 1))
+    for row, values in zip(rows, matrix, strict=True):
+        np.add.at(sums[row], columns, values)
+    return sums
 
 
 def _cell(value: float, tone: float) -> str:

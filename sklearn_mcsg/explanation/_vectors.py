@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg.explanation._base import NAMES, Explanation, colour, coloured_ground, largest_of, new_axes
+from sklearn_mcsg.explanation._base import NAMES, Explanation, colour, coloured_ground, foremost, largest_of, new_axes
 
 _NO_DIFFERENCE = 1e-9  # relative to the largest contribution; smaller values are rounding errors
 
@@ -97,8 +98,8 @@ class VectorExplanation(Explanation):
             lines.append("  (compared with the average vector)")
         return "\n".join(lines)
 
-    def _part_values(self) -> np.ndarray:
-        return np.concatenate(self.tones)
+    def _part_blocks(self) -> Iterator[np.ndarray]:
+        yield np.concatenate(self.tones)
 
     def _part_labels(self, i: int) -> tuple[str | None, str | None]:
         in_a, in_b = self.labels
@@ -125,7 +126,8 @@ class VectorExplanation(Explanation):
     def plot(self, ax: Any = None) -> Any:
         """Draw contributions as bars in descending order, those of A above those of B.
 
-        Blue bars increase the similarity, orange bars reduce it.
+        Blue bars increase the similarity, orange bars reduce it. Of large groups, the 60 vectors of each that
+        contribute most are drawn.
 
         Parameters
         ----------
@@ -136,9 +138,9 @@ class VectorExplanation(Explanation):
         -------
         ax : matplotlib.axes.Axes
         """
-        n_bars = sum(map(len, self.vectors))
+        left, right = (shown[np.argsort(-v[shown], kind="stable")] for v in self.vectors for shown in [foremost(v)])
+        n_bars = len(left) + len(right)
         ax = new_axes("VectorExplanation.plot", 6.4, 1.4 + 0.24 * n_bars) if ax is None else ax
-        left, right = (np.argsort(-v, kind="stable") for v in self.vectors)
         places = np.arange(len(left)), np.arange(len(right)) + len(left) + 1
         for name, place, order, values in zip(NAMES, places, (left, right), self.vectors, strict=True):
             ax.barh(place, values[order], color=[colour(value) for value in values[order]])
@@ -151,7 +153,7 @@ class VectorExplanation(Explanation):
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.axvline(0, color="0.5", linewidth=0.8)
         ax.set_xlabel("drop in similarity without the vector" if self.rest else "contribution to the similarity")
-        ax.set_title("\n".join(self._headlines()), fontsize="medium", loc="left")
+        ax.set_title("\n".join(filter(None, [*self._headlines(), self._omission()])), fontsize="medium", loc="left")
         return ax
 
     def _html_parts(self) -> list[str]:

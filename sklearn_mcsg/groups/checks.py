@@ -46,7 +46,7 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind == "O":
         try:
             return array.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. Turn texts into vectors first.")

@@ -177,6 +177,11 @@ class KeptVectors:
     values: Any = None
     centre: Any = None
 
+    def __mcsg_check__(self) -> None:
+        """Raise if numbers are stored that `Likelihood.for_pairs` computes."""
+        if self.values is not None or self.centre is not None:
+            raise ValueError("vectors with numbers that are never stored")
+
     def __getitem__(self, key: Rows) -> KeptVectors:
         return replace(self, groups=self.groups[key], values=None if self.values is None else self.values[key])
 

@@ -60,15 +60,18 @@ class IndexedGroups:
     n_added: int = 0
 
     @classmethod
-    def fitted(cls, similarity: Any, X: Any, algorithm: str, keep_sources: bool, verbose: int) -> Self:
-        """Fit a similarity, or a pipeline, that is not fitted yet, and index the groups."""
+    def fitted(cls, similarity: Any, X: Any, algorithm: str, keep_sources: bool, **jobs: Any) -> Self:
+        """Fit a similarity, or a pipeline, that is not fitted yet, and index the groups.
+
+        `jobs` are `n_jobs` and `verbose`.
+        """
         before, last = split_pipeline(similarity)
         check_compares_groups(last)
         if before is not None:
             X = before.fit_transform(X)
             similarity = Pipeline([*before.steps, (similarity.steps[-1][0], last)])
         comparer = fitted_comparer(last, X)
-        candidates = learn_candidates(comparer, algorithm, verbose)
+        candidates = learn_candidates(comparer, algorithm, **jobs)
         sources = None
         if keep_sources and isinstance(last, GroupEmbedding):
             sources = Sources.of(last, last.__mcsg_groups__(X))
@@ -91,7 +94,7 @@ class IndexedGroups:
         """X as validated groups, made by the steps before the similarity."""
         return self.last.__mcsg_groups__(X if self.before is None else self.before.transform(X))
 
-    def added(self, groups: Groups, growth: float | None, algorithm: str, verbose: int) -> Self:
+    def added(self, groups: Groups, growth: float | None, algorithm: str, **jobs: Any) -> Self:
         """The index with further groups, which learns again if it has outgrown what it had learnt."""
         n_added = self.n_added + len(groups)
         learns = growth is not None and n_added >= (growth - 1) * self.n_learnt * min(1, self.n_learnt / _ENOUGH)
@@ -101,9 +104,9 @@ class IndexedGroups:
             comparer, sources = self.comparer.added(groups), None
             last = _adopting(self.last, comparer)
         if learns or self.candidates is None:
-            candidates = learn_candidates(comparer, algorithm, verbose)
+            candidates = learn_candidates(comparer, algorithm, **jobs)
         else:
-            candidates = self.candidates.added(comparer.summaries[len(self) :])
+            candidates = self.candidates.added(comparer.summaries[len(self) :], jobs["n_jobs"])
         counts = (len(comparer), 0) if learns else (self.n_learnt, n_added)
         return type(self)(self._ending_with(last), comparer, candidates, sources, *counts)
 

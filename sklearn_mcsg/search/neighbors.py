@@ -140,7 +140,8 @@ class GroupNeighbors(GroupsTransformer):
         self._validate_params()
         check_algorithm(self.algorithm)
         similarity = ModelComparisonSimilarity(output="distance") if self.similarity is None else clone(self.similarity)
-        self._keep(IndexedGroups.fitted(similarity, X, self.algorithm, self.growth is not None, self.verbose))
+        jobs = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        self._keep(IndexedGroups.fitted(similarity, X, self.algorithm, self.growth is not None, **jobs))
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -165,7 +166,8 @@ class GroupNeighbors(GroupsTransformer):
             return self.fit(X)
         self._validate_params()
         index = self._index
-        self._keep(index.added(index.read(X), self.growth, self.algorithm, self.verbose))
+        jobs = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        self._keep(index.added(index.read(X), self.growth, self.algorithm, **jobs))
         return self
 
     def remove(self, indices: ArrayLike) -> Self:

@@ -23,7 +23,7 @@ from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.explanation import VectorExplanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
-from sklearn_mcsg.groups.checks import check_indices
+from sklearn_mcsg.groups.checks import LARGEST_WEIGHT, check_indices
 from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity.base import GroupSimilarity
 from sklearn_mcsg.similarity.estimator import snapshot
@@ -139,7 +139,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         "output": [StrOptions(set(OUTPUTS))],
         "balanced": ["boolean"],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "prior_strength": [Interval(Real, 0, LARGEST_WEIGHT, closed="both")],
         "penalty_scale": [Interval(Real, 0, None, closed="left")],
         "n_references": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import sklearn_mcsg
-from sklearn_mcsg._disk import content_of
+from sklearn_mcsg._disk import content_of, described
 from sklearn_mcsg._sklearn import validate_parameter_constraints
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.storage import _folder
@@ -29,7 +29,7 @@ from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
 _VERSION = 5
-_LONGEST_REASON = 300  # characters of what is wrong with a file, which may hold anything
+_LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, type] = {}
 _ERRORS = (
     ArithmeticError,
@@ -179,20 +179,25 @@ def load(path: str | os.PathLike[str], expected: Any, mmap_mode: MmapMode = None
         with np.errstate(all="ignore"):  # the results are checked
             estimator = decode(content["object"], Attached(arrays, files))
     except RefusedError as error:
-        raise type(error)(f"{path} {error}") from error
+        raise type(error)(f"{path} {_in_one_line(error)}") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(f"{path} is not a saved index: it has no {_folder.INDEX}.") from error
     except OSError as error:
-        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {_folder.described(error)}.") from error
+        raise OSError(error.errno or errno.EIO, f"{path} could not be opened: {described(error)}.") from error
     except MemoryError as error:
         raise MemoryError(f"{path} could not be opened: there is not enough memory.") from error
     except _ERRORS as error:
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}, {error}"
-        why = " ".join(why.split())[:_LONGEST_REASON]
-        raise ValueError(f"{path} is damaged and was not opened: {why.rstrip('.')}.") from error
+        raise ValueError(f"{path} is damaged and was not opened: {_in_one_line(why).rstrip('.')}.") from error
     if not isinstance(estimator, expected):
         raise ValueError(f"{path} holds a {type(estimator).__name__}, not a {expected.__name__}.")
     return estimator
+
+
+def _in_one_line(message: object) -> str:
+    """A message about a file, which may hold anything: one line of bounded length without control characters."""
+    line = " ".join(str(message).split())[:_LONGEST_REASON]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def _check_version(version: Any) -> None:
@@ -214,6 +219,11 @@ def fingerprint(value: object) -> str:
     for file in attached.files:
         digest.update(repr(file.content or content_of(file.path)).encode())
     return digest.hexdigest()
+
+
+def check_storable(value: object) -> None:
+    """Raise TypeError if a saved index cannot hold an object."""
+    encode(value, Attached())
 
 
 def encode(value: object, attached: Attached) -> Any:

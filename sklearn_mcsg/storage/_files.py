@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_mcsg._disk import FileContent, checksum_of, content_of, open_regular
+from sklearn_mcsg._disk import FileContent, checksum_of, content_of, open_regular, reason_of
 
 
 class RefusedError(ValueError):
@@ -52,14 +52,16 @@ def _content_now(path: str) -> FileContent:
         return content_of(path)
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be read ({error.strerror}): an index needs the files that it was made from. "
+            f"{path} cannot be read ({reason_of(error)}): an index needs the files that it was made from. "
             f"Nothing was written."
         ) from error
 
 
 def _relative(path: str, folder: Path) -> str | None:
+    """The path of a file from a folder without links; a file that is a link itself stays one."""
+    parent, name = os.path.split(path)
     try:
-        return Path(os.path.relpath(path, folder)).as_posix()
+        return Path(os.path.relpath(os.path.realpath(parent), folder), name).as_posix()
     except ValueError:  # Windows: on another drive
         return None
 
@@ -77,10 +79,10 @@ def find(entry: dict[str, Any], folder: Path) -> File:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            trouble = f"cannot be read ({error.strerror})"
+            trouble = f"cannot be read ({reason_of(error)})"
             continue
         if content == noted:
-            return File(os.path.realpath(place), content)
+            return File(os.path.normpath(place), content)
         size = f"{content.size} bytes instead of {noted.size}" if content.size != noted.size else "of the same size"
         trouble = f"has changed since the index was saved ({size})"
     raise RefusedError(f"was made from {path}, which {trouble}: put back the file, or build the index again.")

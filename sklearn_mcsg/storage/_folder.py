@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 
-from sklearn_mcsg._disk import open_regular, reason_of
+from sklearn_mcsg._disk import described, open_regular
 from sklearn_mcsg._memory import NUMBERS
 from sklearn_mcsg.storage._files import RefusedError
 from sklearn_mcsg.storage._lock import LOCK, locked
@@ -67,12 +67,6 @@ def read_content(folder: Path) -> dict[str, Any]:
     return content
 
 
-def described(error: OSError) -> str:
-    """What an error of the system means, and the name of the file, if it is known."""
-    name = "" if error.filename is None else f"{Path(os.fsdecode(error.filename)).name}: "
-    return f"{name}{reason_of(error)}"
-
-
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise if a path holds anything other than a saved estimator, an empty folder or the rest of a killed save."""
     folder = place_of(path)
@@ -95,8 +89,8 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
     """Write content and arrays into a folder, or replace those that it holds."""
     existed = folder.exists()
     token = secrets.token_hex(8)
-    try:
-        with locked(folder) as is_locked:
+    with locked(folder) as is_locked:
+        try:
             replaced = _named(folder) or ()
             if is_locked:
                 _sweep(folder, lambda _: True)
@@ -104,10 +98,11 @@ def write(folder: Path, content: dict[str, Any], arrays: list[np.ndarray]) -> No
                 _write(folder, token, content, arrays)
             finally:  # by content, because an interrupt may come when the new one is already in place
                 _sweep(folder, lambda name: is_locked or name in replaced or name.startswith(token))
-    except OSError as error:
-        state = "the index that it holds has not changed" if existed else "nothing was written"
-        message = f"{folder} could not be saved: {described(error)}; {state}"
-        raise OSError(error.errno or errno.EIO, message) from error
+        except OSError as error:
+            state = "the index that it holds has not changed" if existed else "nothing was written"
+            incomplete = f"not everything could be written, as on a full disk ({error})"
+            reason = described(error) if error.strerror else incomplete
+            raise OSError(error.errno or errno.EIO, f"{folder} could not be saved: {reason}; {state}") from error
 
 
 def _write(folder: Path, token: str, content: dict[str, Any], arrays: list[np.ndarray]) -> None:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from sklearn_mcsg._disk import open_regular, release_lock, take_lock
+from sklearn_mcsg._disk import described, open_regular, release_lock, take_lock
 
 LOCK = ".lock"
 _PATIENCE = 600.0  # seconds: several times what saving the largest index takes
@@ -30,7 +30,11 @@ def locked(folder: Path) -> Iterator[bool]:
     Yield whether the file system has locks. A folder that another process keeps locked raises TimeoutError.
     """
     created = not folder.exists()
-    stream, is_locked = _acquired(folder)
+    try:
+        stream, is_locked = _acquired(folder)
+    except OSError as error:
+        message = f"{folder} could not be saved: {described(error)}; nothing was written"
+        raise OSError(error.errno or errno.EIO, message) from error
     try:
         yield is_locked
     finally:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHORTEST, _LONGEST = 3, 5  # characters of an n-gram
-_ENDS = re.compile(rf"^[^\w{MARKS}]+|[^\w{MARKS}]+$")
+_LONGEST_WORD = 2**10  # characters of a word that count
+_CORE = re.compile(rf"[\w{MARKS}](?:.*[\w{MARKS}])?", re.DOTALL)
 _REMNANT = re.compile(r"['\u2019]\w{1,2}")
 _SAMPLE = 2**14  # vectors of a table that its mean and spread are computed from
 
@@ -55,11 +56,13 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
     state = np.random.RandomState()
 
     def drawn(gram: str) -> np.ndarray:
-        state.seed(crc32(gram.encode()))  # thirty times as fast as a new RandomState
+        state.seed(crc32(gram.encode(errors="surrogatepass")))  # thirty times as fast as a new RandomState
         return state.standard_normal((n_features,))
 
-    directions = np.array([np.sum([drawn(gram) for gram in ngrams(word)], axis=0) for word in words])
-    directions = directions.reshape(len(words), n_features)
+    directions = np.zeros((len(words), n_features))
+    for direction, word in zip(directions, words, strict=True):
+        for gram in ngrams(word[:_LONGEST_WORD]):
+            direction += drawn(gram)
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
 
@@ -75,8 +78,8 @@ def parts_of(token: str) -> list[str]:
     Compounds are split at hyphens, and punctuation at the ends is removed. Fragments of contractions, such as
     ``'t``, are dropped.
     """
-    words = (_ENDS.sub("", part) for part in token.split("-") if not _REMNANT.fullmatch(part))
-    return [word for word in words if any(map(str.isalnum, word))]
+    cores = (_CORE.search(part) for part in token.split("-") if not _REMNANT.fullmatch(part))
+    return [core[0] for core in cores if core and any(map(str.isalnum, core[0]))]
 
 
 def ngrams(word: str) -> list[str]:

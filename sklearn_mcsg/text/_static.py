@@ -8,7 +8,8 @@ The vectors of a static model, such as those of model2vec and WordLlama, were tr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
@@ -18,8 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_mcsg._extras import import_extra, missing_extra
+from sklearn_mcsg.groups.checks import check_numeric
 
 _SUFFIXES = (".json", ".safetensors")
+_LONGEST_REASON = 300  # characters
+_LARGEST_ID = 2**24  # of a token; published vocabularies end below 2**20
 
 
 class Splitting(NamedTuple):
@@ -80,30 +84,30 @@ def read_files(tokenizer: Path, vectors: Path) -> StaticModel:
     """
     load_file = import_extra("safetensors.numpy", f"The static model in {vectors.parent}").load_file
     own = open_tokenizer(tokenizer)
-    try:
+    with _explained(f"{vectors} cannot be read as a static model"):
         arrays = load_file(vectors)
-    except Exception as error:  # safetensors has errors of its own
-        raise ValueError(f"{vectors} cannot be read as a static model: {error}.") from error
     matrices = [array for array in arrays.values() if array.ndim == 2]
     if len(matrices) != 1:
         raise ValueError(f"{vectors} must hold one matrix, with a row for each token, got {_shapes(arrays)}.")
     parts = {**arrays, "embeddings": matrices[0]}
-    return _with_vocabulary(own, {name: parts.get(name) for name in ("embeddings", "mapping", "weights")}, str(vectors))
+    known = {name: parts.get(name) for name in ("embeddings", "mapping", "weights")}
+    return _with_vocabulary(own, known, str(vectors), f"The tokenizer {tokenizer}")
 
 
 def open_tokenizer(path: Path) -> Any:
     """Read a tokenizer in the format of the package tokenizers."""
     tokenizers = import_extra("tokenizers", f"The static model in {path.parent}")
-    try:
+    with _explained(f"{path} cannot be read as a tokenizer"):
         return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain exceptions
-        raise ValueError(f"{path} cannot be read as a tokenizer: {error}.") from error
 
 
 def from_model(model: Any) -> StaticModel:
     """The vectors and the tokenizer of a `StaticModel` of model2vec, or of an object with the same attributes."""
     parts = {"embedding": "embeddings", "token_mapping": "mapping", "weights": "weights"}
     arrays = {part: getattr(model, name, None) for name, part in parts.items()}
+    if not _has_vocabulary(model.tokenizer):
+        got = type(model.tokenizer).__name__
+        raise TypeError(f"The tokenizer of a static model must be one of the package tokenizers, got {got}.")
     return _with_vocabulary(model.tokenizer, arrays, f"The {type(model).__name__}")
 
 
@@ -116,12 +120,14 @@ def from_pair(tokenizer: Any, vectors: np.ndarray) -> StaticModel:
     return StaticModel(None, vectors, Splitting(tokenizer))
 
 
-def splitting_of(tokenizer: Any) -> Splitting:
+def splitting_of(tokenizer: Any, name: str = "The tokenizer") -> Splitting:
     """How a tokenizer splits texts into tokens."""
     if not _has_vocabulary(tokenizer):
         return Splitting(tokenizer)
-    own = _unlimited(tokenizer)
-    return Splitting(partial(_encode, own), _left_out(own))
+    _vocabulary(tokenizer, name)
+    with _explained(f"{name} cannot be used"):
+        own = _unlimited(tokenizer)
+        return Splitting(partial(_encode, own, name), _left_out(own))
 
 
 def _has_vocabulary(tokenizer: Any) -> bool:
@@ -129,24 +135,51 @@ def _has_vocabulary(tokenizer: Any) -> bool:
     return hasattr(tokenizer, "backend_tokenizer") or hasattr(tokenizer, "to_str")
 
 
-def _with_vocabulary(tokenizer: Any, arrays: dict[str, Any], name: str) -> StaticModel:
+def _with_vocabulary(
+    tokenizer: Any, arrays: dict[str, Any], name: str, tokenizer_name: str = "The tokenizer"
+) -> StaticModel:
     arrays = {part: np.asarray(array) for part, array in arrays.items() if array is not None}
     matrix, mapping, weights = (arrays.get(part) for part in ("embeddings", "mapping", "weights"))
-    own = _unlimited(tokenizer)
-    vocabulary, left_out = own.get_vocab(), _left_out(own)
-    tokens = sorted(vocabulary.keys() - left_out, key=vocabulary.__getitem__)
+    splitting = splitting_of(tokenizer, tokenizer_name)
+    vocabulary = _vocabulary(tokenizer, tokenizer_name)
+    tokens = sorted(vocabulary.keys() - splitting.left_out, key=vocabulary.__getitem__)
+    if not tokens:
+        raise ValueError(f"{tokenizer_name} has no tokens.")
     ids = np.array([vocabulary[token] for token in tokens], dtype=np.int64)
-    n_ids = int(ids.max(initial=-1)) + 1
-    by_id = [array for array in (matrix if mapping is None else mapping, weights) if array is not None]
-    complete = matrix is not None and matrix.ndim == 2 and all(len(array) >= n_ids for array in by_id)
-    rows = ids if mapping is None or not complete else mapping[ids]
-    if not complete or rows.max(initial=0) >= len(matrix):  # type: ignore[arg-type]
+    n_ids = int(ids.max()) + 1
+    by_id = {"embeddings": matrix} if mapping is None else {"mapping": mapping}
+    by_id |= {} if weights is None else {"weights": weights}
+    dimensions = {"embeddings": 2, "mapping": 1, "weights": 1}
+    if matrix is None or matrix.ndim != 2 or not all(_has_each(by_id[part], n_ids, dimensions[part]) for part in by_id):
         raise ValueError(f"{name} must hold a row for each of the {n_ids} tokens, got {_shapes(arrays)}.")
+    rows = ids if mapping is None else _checked_rows(mapping, len(matrix), name)[ids]
     in_order = np.array_equal(rows, np.arange(n_ids - len(rows), n_ids))  # after the special tokens: a view will do
-    vectors: np.ndarray = matrix[n_ids - len(rows) : n_ids] if in_order else matrix[rows]  # type: ignore[index]
+    vectors: np.ndarray = matrix[n_ids - len(rows) : n_ids] if in_order else matrix[rows]
     if weights is not None:
-        vectors = vectors * weights[ids, None]
-    return StaticModel(tokens, vectors, Splitting(partial(_encode, own), left_out))
+        with np.errstate(over="ignore", invalid="ignore"):  # the table of vectors says which token is not finite
+            vectors = vectors * check_numeric(weights, f"weights of {name}")[ids, None]
+    return StaticModel(tokens, vectors, splitting)
+
+
+def _vocabulary(tokenizer: Any, name: str) -> dict[str, int]:
+    """The id of each token; raise before the package tokenizers would reserve memory for ids that no model has."""
+    vocabulary = getattr(tokenizer, "backend_tokenizer", tokenizer).get_vocab()
+    for token, number in vocabulary.items():
+        if number > _LARGEST_ID:
+            raise ValueError(f"{name} gives {token!r:.60} the id {number}: ids up to {_LARGEST_ID} are expected.")
+    return vocabulary
+
+
+def _has_each(array: np.ndarray | None, n_ids: int, n_dimensions: int) -> bool:
+    return array is not None and array.ndim == n_dimensions and len(array) >= n_ids
+
+
+def _checked_rows(mapping: np.ndarray, n_rows: int, name: str) -> np.ndarray:
+    """The row of each token; raise unless all are rows of the matrix."""
+    if mapping.dtype.kind not in "iu" or mapping.min() < 0 or mapping.max() >= n_rows:
+        wrong = mapping.dtype if mapping.dtype.kind not in "iu" else f"{mapping.min()} to {mapping.max()}"
+        raise ValueError(f"mapping of {name} must hold numbers of its {n_rows} rows, from 0, got {wrong}.")
+    return mapping
 
 
 def _shapes(arrays: dict[str, np.ndarray]) -> str:
@@ -169,5 +202,18 @@ def _left_out(tokenizer: Any) -> frozenset[str]:
     return frozenset(special | ({unknown} if unknown else set()))
 
 
-def _encode(tokenizer: Any, text: str) -> list[str]:
-    return tokenizer.encode(text, add_special_tokens=False).tokens
+def _encode(tokenizer: Any, name: str, text: str) -> list[str]:
+    with _explained(f"{name} cannot split {text!r:.60}"):
+        return tokenizer.encode(text, add_special_tokens=False).tokens
+
+
+@contextmanager
+def _explained(sentence: str) -> Iterator[None]:
+    """Turn what tokenizers and safetensors raise, plain exceptions and panics of Rust, into a sentence."""
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"
+        if isinstance(error, MemoryError) or not (isinstance(error, Exception) or is_panic):
+            raise
+        raise ValueError(f"{sentence}: {str(error).rstrip('.')[:_LONGEST_REASON]}.") from error

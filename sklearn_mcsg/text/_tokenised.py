@@ -19,7 +19,7 @@ import numpy as np
 from sklearn_mcsg._memory import TOKENS
 from sklearn_mcsg.groups import Rows, offsets_of
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text._tokens import pieces, tokenize
+from sklearn_mcsg.text._tokens import characters_of, pieces, tokenize
 from sklearn_mcsg.text.tables import WordTable
 
 
@@ -70,7 +70,8 @@ class Tokens:
         for i, text in enumerate(texts):
             _check_text(text, i)
             for piece in pieces(text) if how.divisible else (text,):
-                produced = how.tokenizer(piece.lower() if how.lowercase else piece)
+                characters = characters_of(piece)
+                produced = how.tokenizer(characters.lower() if how.lowercase else characters)
                 tokens += produced if isinstance(produced, list) else _listed(produced, i)
                 if len(tokens) >= TOKENS:
                     batches.append(_places_of(tokens, places, "strings", partial(_text_at, ends, before)))
@@ -84,7 +85,9 @@ class Tokens:
         return len(self.offsets) - 1
 
     def __getitem__(self, texts: np.ndarray) -> Tokens:
-        """The tokens of some texts, given by their indices, numbered anew."""
+        """The tokens of some texts, given by their indices, numbered anew unless they are all texts."""
+        if np.array_equal(texts, np.arange(len(self))):
+            return self
         items, offsets = items_of(self.offsets, texts)
         used, numbers = renumbered(self.numbers[items])
         rows = [found[used] for found in self.looked_up]
@@ -264,19 +267,45 @@ def look_up(tokens: Tokens, table: WordTable, unknown: str, pad_token: str | Non
     found : Found
     """
     known = _known_rows(tokens, table, unknown)
+    n_unknown = np.count_nonzero((known.own < 0)[tokens.numbers])
     rows, offsets = known.own[tokens.numbers], tokens.offsets
-    lacking = rows < 0
-    n_unknown = np.count_nonzero(lacking)
     if n_unknown:
-        items, _ = items_of(known.offsets, tokens.numbers[lacking])
-        counts = np.diff(known.offsets)[tokens.numbers]
-        offsets = offsets_of(counts)[offsets]
-        rows = np.repeat(rows, counts)
-        rows[rows < 0] = known.rows[items]
+        rows, offsets = expanded(tokens, known.rows, known.offsets)
     if pad_token is not None:
         rows = np.insert(rows, offsets[1:], table.rows[pad_token])
         offsets = offsets + np.arange(len(offsets))
     return Found(rows, offsets, n_unknown / max(1, len(tokens.numbers)), known.spelled)
+
+
+def expanded(tokens: Tokens, items: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Replace each token by its items, some tokens at a time.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Tokens of texts.
+    items : ndarray
+        Items of the distinct tokens, one token after the other.
+    offsets : ndarray of int
+        Where those of each distinct token begin, and the end of the last.
+
+    Returns
+    -------
+    items : ndarray
+        Items of all tokens, text after text.
+    offsets : ndarray of int
+        Where each text begins among them, and the end of the last.
+    """
+    batches = [items[:0]]
+    starts = np.zeros_like(tokens.offsets)
+    before = 0
+    for start in range(0, len(tokens.numbers), TOKENS):
+        positions, ends = items_of(offsets, tokens.numbers[start : start + TOKENS])
+        batches.append(items[positions])
+        ended = slice(*np.searchsorted(tokens.offsets, [start, start + TOKENS], side="right"))
+        starts[ended] = before + ends[tokens.offsets[ended] - start]
+        before += len(positions)
+    return np.concatenate(batches), starts
 
 
 def _known_rows(tokens: Tokens, table: WordTable, unknown: str) -> TokenRows:

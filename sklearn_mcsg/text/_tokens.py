@@ -1,10 +1,11 @@
-"""Tokenisation of texts."""
+"""Tokenisation of texts, in time and memory proportional to their length, whatever they hold."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator
+from typing import Literal
 
 from sklearn_mcsg._memory import CHARACTERS
 
@@ -14,7 +15,8 @@ WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the mark
 _TOKEN = re.compile(
     rf"""
     (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
-    | (?> \d+ (?: [.,:/] \d+ )* ) (?! -? [^\W_] ) # numbers, times, dates: 1,000.5; but not 20th, 90-day
+    | \d (?<! \d[.,:/]\d ) (?> \d* (?: [.,:/] \d+ )* ) (?! -? [^\W_] )  # numbers: 1,000.5; but not 20th, 90-day
+    | \d (?> \d* (?: [.,:/] \d+ ){{0,30}} ) (?! [.,:/] \d | -? [^\W_] )  # the same after x1, in few steps
     | [^\W_]+? (?= n't\b )                       # the word before n't
     | n't\b | '(?: s | re | ve | ll | d | m )\b  # contractions, as in GloVe
     | [od]' {WORD}                               # o'clock
@@ -24,13 +26,17 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-
-
-_SPACE = re.compile(r"\s(?=[A-Za-z0-9])")
+_BETWEEN_WORDS = re.compile(r"(?<=[^\W\d_]{4})\s(?=[^\W\d_])")
+_SPACE = re.compile(r"\s")
+_MOST_MARKS = 30  # in a row, as in Unicode's Stream-Safe Text Format
+_MAY_BE_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MOST_MARKS + 1},}}")
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A text in pieces of about a million characters that begin at white space, which no token crosses.
+    """A text in pieces of bounded length whose tokens are those of the text.
+
+    A piece begins at white space between two words, which no token crosses; without it, at any white space. A text
+    without white space is cut anywhere, which divides one word per piece.
 
     Parameters
     ----------
@@ -40,13 +46,40 @@ def pieces(text: str) -> Iterator[str]:
     Yields
     ------
     piece : str
-        The pieces, which together are the text. Without white space it stays whole.
+        The pieces, which together are the text. Each has at most twice `CHARACTERS` characters.
     """
     start = 0
-    while len(text) - start > CHARACTERS and (space := _SPACE.search(text, start + CHARACTERS)):
-        yield text[start : space.start()]
-        start = space.start()
+    while len(text) - start > 2 * CHARACTERS:
+        window = start + CHARACTERS, start + 2 * CHARACTERS
+        space = _BETWEEN_WORDS.search(text, *window) or _SPACE.search(text, *window)
+        stop = space.start() if space else window[1]
+        yield text[start:stop]
+        start = stop
     yield text[start:] if start else text
+
+
+def characters_of(text: str) -> str:
+    """A text without lone surrogates: pairs become the character that they stand for, halves of pairs U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def normalized(text: str, form: Literal["NFC", "NFKC"]) -> str:
+    """A text in a normal form of Unicode, with no more than 30 combining marks in a row, which take quadratic time."""
+    return unicodedata.normalize(form, _MAY_BE_MARKS.sub(_with_fewer_marks, text))
+
+
+def _with_fewer_marks(found: re.Match[str]) -> str:
+    kept = []
+    n_marks = 0
+    for character in found[0]:
+        n_marks = n_marks + 1 if unicodedata.category(character).startswith("M") else 0
+        if n_marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def tokenize(text: str) -> list[str]:
@@ -69,5 +102,5 @@ def tokenize(text: str) -> list[str]:
     ['They', 'do', "n't", 'pay', '$', '1,000.50', 'in', 'the', 'U.S.', '-', 'it', "'s", 'well-known', '...']
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(APOSTROPHES)
+        text = normalized(text, "NFC").translate(APOSTROPHES)
     return _TOKEN.findall(text)

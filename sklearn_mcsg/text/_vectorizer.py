@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -21,6 +21,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_number
+from sklearn_mcsg._disk import FileContent
+from sklearn_mcsg._memory import VECTORS, count_within
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import File, register
@@ -88,6 +90,10 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     A text without words, or without known ones if others are ignored, becomes an empty group, with a warning.
     `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
     text it is.
+
+    Half of a surrogate pair, which a text has that was not decoded as UTF-8, is not a character: tokenizers see U+FFFD
+    in its place. More than 30 combining marks in a row count as 30, words without a vector are spelled by their first
+    1024 characters, and a text of more than half a million characters without white space is cut.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
     vectors, which are opened again after loading, and are refused if they have changed. Vectors given as objects are
@@ -161,8 +167,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __mcsg_state__(self) -> dict[str, Any]:
         """What is saved besides the parameters: the files of the vectors and, after `fit`, what was learnt."""
         is_fitted = hasattr(self, "oov_rate_")
-        files = self._files if is_fitted else ()
-        files = files or tuple(File(os.path.abspath(file)) for file in files_of(self.vectors) if file.exists())
+        files = self._files if is_fitted else self._located()
         if not is_fitted:
             return {"files": files} if files else {}
         learnt = getattr(self, "frequencies_", {})
@@ -297,20 +302,25 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = found.oov_rate
         self._table = table
-        self._files = table.files if files_of(self.vectors) else ()
+        self._files = self._located(table.contents)
         return found
 
     def _opened(self) -> WordTable:
         """The word vectors, opened again after unpickling or loading; raise ValueError if their files have changed."""
         if not hasattr(self, "_table"):
             table = open_table(self.vectors)
-            for file, now in zip(self._files, table.files, strict=False):
-                if file.content not in (None, now.content):
+            for file, content in zip(self._files, table.contents, strict=False):  # no files of an installed set
+                if file.content != content:
                     raise ValueError(
-                        f"{now.path} has changed since the vectorizer was fitted: put back the file, or fit again."
+                        f"{file.path} has changed since the vectorizer was fitted: put back the file, or fit again."
                     )
             self._table = table
         return self._table
+
+    def _located(self, contents: Sequence[FileContent] = ()) -> tuple[File, ...]:
+        """The files of the vectors, where they are now, with the contents that were read from them."""
+        files = [os.path.abspath(file) for file in files_of(self.vectors) if file.exists()]
+        return tuple(map(File, files, contents) if contents else map(File, files))
 
     def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
         """Rows of the tokens of all texts."""
@@ -346,16 +356,17 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             precision = np.result_type(vectors.dtype, np.float32)
             vectors = (vectors / np.where(words.norms > 0, words.norms, 1)[:, None]).astype(precision, copy=False)
         if found.spelled:
-            vectors = np.concatenate([vectors, self._spelled(found.spelled, table).astype(vectors.dtype)])
+            vectors = np.concatenate([vectors, self._spelled(found.spelled, table, vectors.dtype)])
         return packed(vectors, found.offsets, words.places, weights, words.names)
 
-    def _spelled(self, words: list[str], table: WordTable) -> np.ndarray:
+    def _spelled(self, words: list[str], table: WordTable, dtype: np.dtype) -> np.ndarray:
         """Vectors of unknown words, distributed like those of the table as they are used."""
-        like = table.vectors[sample(len(table.words))].astype(np.float64)
-        if not self.unit_norm:
-            return spelled(words, like)
-        vectors = spelled(words, like / np.where(lengths(like) > 0, lengths(like), 1)[:, None])
-        return vectors / lengths(vectors)[:, None]
+        like = _as_used(table.vectors[sample(len(table.words))].astype(np.float64), self.unit_norm)
+        vectors = np.empty((len(words), like.shape[1]), dtype)
+        step = count_within(like[0].nbytes, VECTORS)
+        for start in range(0, len(words), step):
+            vectors[start : start + step] = _as_used(spelled(words[start : start + step], like), self.unit_norm)
+        return vectors
 
     def _weighting_parts(self) -> tuple:
         if self.weighting is None:
@@ -410,8 +421,14 @@ class _Words:
         used[found.rows] = True
         rows = np.flatnonzero(used)
         vectors = table.vectors[rows[rows < n_words]]
-        places = np.cumsum(used, dtype=np.intc)[found.rows] - 1
+        places = (np.cumsum(used, dtype=np.intc) - 1)[found.rows]
         return cls(rows, found.names(table, rows), vectors, lengths(vectors), places)
+
+
+def _as_used(vectors: np.ndarray, unit_norm: bool) -> np.ndarray:
+    """Vectors, scaled to unit length if asked for."""
+    norms = lengths(vectors) if unit_norm else np.ones(len(vectors))
+    return vectors / np.where(norms > 0, norms, 1)[:, None]
 
 
 def warn_of_empty_texts(texts: Any, groups: Groups, fate: str, stacklevel: int) -> None:

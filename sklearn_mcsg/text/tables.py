@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg._disk import content_of
+from sklearn_mcsg._disk import FileContent, content_of
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups.checks import check_numeric
-from sklearn_mcsg.storage import File
 from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 
 _MOST_OPENED = 4  # tables of files that are kept
-_OPENED: dict[tuple[Path, ...], tuple[list[tuple[int, int, int]], WordTable]] = {}  # of the files that were used last
+_State = list[tuple[int, int, int]] | None  # of files: times of change and sizes; None if one is gone
+_OPENED: dict[tuple[Path, ...], tuple[_State, WordTable]] = {}  # of the files that were used last
 
 
 class WordRows(dict):
@@ -48,7 +48,7 @@ class WordTable:
     """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
 
     tokenizer: Callable[[str], Iterable[Any]] | None = None
-    files: tuple[File, ...] = ()  # that they were read from, with their content at that time
+    contents: tuple[FileContent, ...] = ()  # of the files that they were read from
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
@@ -229,22 +229,45 @@ def _checked(words: Any, vectors: Any) -> WordTable:
 
 
 def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
-    """The table of some files, by `read` if they are not open or have changed."""
-    state = [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
-    known, table = _OPENED.pop(files, (None, None))
-    if table is None or known != state:
-        contents = [File(str(file), content_of(file)) for file in files]
+    """The table of some files, by `read` if it is not open; those of files that have changed are forgotten."""
+    _forget_changed()
+    state = _state(files)
+    _, table = _OPENED.pop(files, (None, None))
+    if table is None:
+        contents = tuple(map(content_of, files))
         table = read()
-        table.files = tuple(contents)
+        table.contents = contents
     _OPENED[files] = state, table
     for oldest in list(_OPENED)[:-_MOST_OPENED]:
         _OPENED.pop(oldest, None)
     return table
 
 
+def _forget_changed() -> None:
+    """Release the tables of files that have changed or are gone."""
+    for files, (state, _) in list(_OPENED.items()):
+        if state != _state(files):
+            _OPENED.pop(files, None)
+
+
+def _state(files: tuple[Path, ...]) -> _State:
+    try:
+        return [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
+    except OSError:
+        return None
+
+
 def _open_files(tokenizer: Path, vectors: Path) -> WordTable:
     files = tokenizer.resolve(), vectors.resolve()
-    return _opened(files, lambda: _from_model(static.read_files(*files)))
+    return _opened(files, lambda: _read_model(*files))
+
+
+def _read_model(tokenizer: Path, vectors: Path) -> WordTable:
+    model = static.read_files(tokenizer, vectors)
+    try:
+        return _from_model(model)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{vectors}: {error}") from error
 
 
 @cache

@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn_mcsg._memory import WORD_PAIRS
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
-from sklearn_mcsg.text._tokens import APOSTROPHES, WORD, pieces
+from sklearn_mcsg.text._tokens import APOSTROPHES, WORD, normalized
 from sklearn_mcsg.text.tables import WordTable
 
 _LIGHT_ENGLISH = """
@@ -38,6 +38,7 @@ _LIGHT_RANK = 15  # words at the head of a table that are light, in any language
 _ESTABLISHED_RANK = 30_000  # rank up to which a word is what its author meant
 _TYPO_RANK = 100_000  # rank from which a word may be a misspelling of an established one
 _TYPO_LENGTH = 4  # characters from which a word may have a typing error
+_MOST_TYPOS = 300  # words of a text that may have typing errors
 _WORDS_PER_CUT = 4  # content words per place where the order of a text may be cut
 
 _NOT = re.compile(r" ?n ?' ?t\b|(?<=\bcan)not\b")
@@ -46,7 +47,7 @@ _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 _CONTRACTION = re.compile(r" ?'(re|ve|ll|d|m|s)\b")
 _CONTRACTED = {"re": " are", "ve": " have", "ll": " will", "d": " would", "m": " am", "s": ""}
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_NO_LETTERS = str.maketrans("\u2122\u2120", "  ")  # trademark signs, which normalisation would turn into letters
+_BEFORE = str.maketrans("\u2122\u2120\uff9e\uff9f", "  \u3099\u309a")  # no letters from trademarks; marks as marks
 _VARIANTS: dict[int, int | str] = {**APOSTROPHES, 0x2212: "-", 0x2013: "-", 0x2260: "!=", 0x2264: "<=", 0x2265: ">="}
 _SEPARATORS = "|~<>\u2190\u2192"  # mathematical signs by their category that often separate or enclose words
 _CURRENCY, _MATHS = (
@@ -101,14 +102,14 @@ def fold(text: str) -> list[str]:
     ['they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known']
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(_NO_LETTERS)).translate(_VARIANTS)
+        text = normalized(text.translate(_BEFORE), "NFKC").translate(_VARIANTS)
     text = text.casefold()
     if not any(map(str.isalnum, text)):
         return []
-    return [_plain(token) for piece in pieces(text) for token in _TOKEN.findall(_written_out(piece))]
+    return [_plain(token) for token in _TOKEN.findall(_written_out(text))]
 
 
-FOLDED = Tokenisation(fold)
+FOLDED = Tokenisation(fold, divisible=True)
 
 
 def _written_out(text: str) -> str:
@@ -174,7 +175,7 @@ class Wordings:
         if not a or not b:
             return sorted(set(words[0]) ^ set(words[1]))
         left, right = list((a - b).elements()), list((b - a).elements())
-        if 2 * max(len(left), len(right)) > max(a.total(), b.total()):
+        if 2 * max(len(left), len(right)) > max(a.total(), b.total()) or min(len(left), len(right)) > _MOST_TYPOS:
             return left + right
         if _are_one_word(words[0], left, right) or _are_one_word(words[1], right, left):
             return []

@@ -15,7 +15,7 @@ from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.groups.checks import check_indices, check_offsets
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._spelling import parts_of
-from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens, into_words, items_of
+from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens, expanded, into_words
 
 
 def import_bm25s() -> Any:
@@ -29,8 +29,8 @@ def words_of(texts: Iterable[str], tokenizer: Callable[[str], Iterable[str]] | N
     places = Places()
     parts = [[places[word] for word in parts_of(token)] for token in tokens.distinct]
     numbers = np.array(list(chain.from_iterable(parts)), dtype=np.intc)
-    items, starts = items_of(offsets_of(np.array([len(part) for part in parts], dtype=np.int64)), tokens.numbers)
-    return Tokens(list(places), numbers[items], starts[tokens.offsets])
+    sizes = np.array([len(part) for part in parts], dtype=np.int64)
+    return Tokens(list(places), *expanded(tokens, numbers, offsets_of(sizes)))
 
 
 def check_vocabulary(words: Any) -> None:
