@@ -361,6 +361,7 @@ def measure_all(quick):
         ("diag", "tic"),
         ("spherical", "aic"),
         ("vmf", "aic"),
+        ("trend", "aic"),
     ]
 
     print(f"{base} groups of 3 to 20 vectors, 300 features, float64")

@@ -11,9 +11,11 @@ from .likelihoods import (
     FullGaussian,
     Likelihood,
     NormalGamma,
+    NormalGammaTrend,
     NormalWishart,
     SphericalGaussian,
     Statistics,
+    TrendGaussian,
     VonMisesFisher,
 )
 from .report import cluster_report
@@ -70,6 +72,7 @@ __all__ = [
     "ModelComparisonSegmenter",
     "ModelComparisonSimilarity",
     "NormalGamma",
+    "NormalGammaTrend",
     "NormalWishart",
     "PairExplanation",
     "PairSimilarity",
@@ -79,6 +82,7 @@ __all__ = [
     "TextCalibration",
     "TextClusters",
     "TextSearch",
+    "TrendGaussian",
     "VectorExplanation",
     "VonMisesFisher",
     "WordMoversDistance",

@@ -4,7 +4,8 @@ Nothing here is shared with the library. The union of two groups is a concatenat
 computed from the vectors, and the TIC penalty is tr(I J^-1) by definition, from scores and Hessians.
 
 Throughout, ``x`` is (n, d), ``c`` the (n,) weights, and ``eps`` (reg_covar) the variance of the observation
-noise: every vector stands for N(x, eps I), or for von Mises-Fisher(u, 1/eps) on the sphere. Degenerate
+noise: every vector stands for N(x, eps I), or for von Mises-Fisher(u, 1/eps) on the sphere. The vectors of "trend" have
+their place in the group as a last column. Degenerate
 inputs (a covariance that is singular at eps = 0, identical directions at eps = 0) are not defined here.
 """
 
@@ -22,7 +23,21 @@ _PRECISION = threading.Lock()  # of mpmath, which is one for all threads
 
 def n_parameters(name, d):
     """Number of free parameters of the model in ``d`` dimensions."""
-    return {"spherical": d + 1, "diag": 2 * d, "full": d + d * (d + 1) // 2, "vmf": d}[name]
+    return {"spherical": d + 1, "diag": 2 * d, "full": d + d * (d + 1) // 2, "vmf": d, "trend": 3 * d}[name]
+
+
+def observed(name, groups, i):
+    """Vectors and weights of one group; those of "trend" have their places as a last column."""
+    rows = slice(groups.offsets[i], groups.offsets[i + 1])
+    x, c = groups[i].astype(float), np.ones(len(groups[i])) if groups.weights is None else groups.weights[rows]
+    return (np.column_stack([x, places_of(groups)[rows]]) if name == "trend" else x), c
+
+
+def places_of(groups):
+    """The positions of vectors, or their order from -1 to 1."""
+    if groups.positions is not None:
+        return groups.positions
+    return np.concatenate([np.zeros(0), *(2 * (np.arange(n) + 0.5) / n - 1 for n in groups.sizes)])
 
 
 # Maximised log-likelihoods.
@@ -32,16 +47,28 @@ def log_likelihood(name, x, c, eps):
     """Log density at the estimate, in expectation over the noise, summed over the weighted vectors."""
     if name == "vmf":
         return _log_likelihood_vmf(x, c, eps)
-    residual = x - np.average(x, axis=0, weights=c)
+    residual = residual_of_line(x, c) if name == "trend" else x - np.average(x, axis=0, weights=c)
     if name == "full":
         variance, axes = _principal_axes(x, c, eps)
         residual = residual @ axes.T
     square = residual**2 + eps
-    if name == "diag":
+    if name in ("diag", "trend"):
         variance = np.average(square, axis=0, weights=c)
     if name == "spherical":
         variance = np.average(square.mean(axis=1), weights=c)
     return c @ (-0.5 * (np.log(2 * np.pi * variance) + square / variance)).sum(axis=1)
+
+
+def residual_of_line(x, c):
+    """Deviations of each feature from its line of least squares along the places, which are the last column."""
+    x, place = x[:, :-1], x[:, -1]
+    x = x - np.average(x, axis=0, weights=c)
+    place = place - np.average(place, weights=c)
+    if np.ptp(place) < 1e-10:
+        return x
+    root = np.sqrt(c)[:, None]
+    line = np.column_stack([np.ones(len(place)), place])
+    return x - line @ np.linalg.lstsq(line * root, x * root, rcond=None)[0]
 
 
 def _principal_axes(x, c, eps):
@@ -119,6 +146,8 @@ def tic_penalty(name, x, c, eps):
     """
     if name == "vmf":
         return _tic_vmf(x, c, eps)
+    if name == "trend":
+        return _tic_trend(x, c, eps)
     offsets, weights = CUBATURES[name](x.shape[1])
     points = (x[:, None, :] + np.sqrt(eps) * offsets).reshape(-1, x.shape[1])
     c = np.outer(c, weights).ravel()
@@ -175,6 +204,34 @@ def _tic_spherical(x, c):
     return _trace(score, hessian, c)
 
 
+def _tic_trend(x, c, eps):
+    """Parameters of each feature: value and slope of the line, and the variance v.
+
+    The noise is symmetric and leaves the line as it is. Places that do not vary count as if they did at random,
+    independently of the vectors.
+    """
+    offsets, noise = marginal_cubature(1)
+    residual, place = residual_of_line(x, c), x[:, -1] - np.average(x[:, -1], weights=c)
+    points = (residual[:, None, :] + np.sqrt(eps) * offsets).reshape(-1, residual.shape[1])
+    weights, places = np.outer(c, noise).ravel(), np.repeat(place, len(noise))
+    if np.ptp(place) < 1e-10:
+        points, weights = np.concatenate([points, points]), np.concatenate([weights, weights])
+        places = np.repeat([-1.0, 1.0], len(weights) // 2)
+    return sum(_tic_line(feature, places, weights) for feature in points.T)
+
+
+def _tic_line(r, place, c):
+    """One feature; log p = -ln(2 pi v) / 2 - r^2 / (2 v), where r falls with the value and the slope."""
+    v = np.average(r**2, weights=c)
+    score = np.column_stack([r / v, r * place / v, -1 / (2 * v) + r**2 / (2 * v**2)])
+    line = np.column_stack([np.ones_like(place), place])
+    hessian = np.zeros((3, 3))
+    hessian[:2, :2] = -(line.T * c) @ line / c.sum() / v
+    hessian[:2, 2] = hessian[2, :2] = -(c * r) @ line / c.sum() / v**2
+    hessian[2, 2] = 1 / (2 * v**2) - np.average(r**2, weights=c) / v**3
+    return _trace(score, hessian, c)
+
+
 def _tic_full(x, c):
     """Parameters: the mean and the upper triangle of the precision P, in coordinates z whitened by the fit.
 
@@ -217,6 +274,11 @@ def _tic_vmf(x, c, eps):
 def log_evidence(name, x, c, prior):
     """Log marginal likelihood: Normal-Gamma for "diag" and "spherical", Normal-Wishart for "full"."""
     n, d = c.sum(), x.shape[1]
+    if name == "trend":
+        columns = [np.broadcast_to(prior[key], d - 1) for key in ("mean", "slope", "beta")]
+        features = zip(x[:, :-1].T, *columns, strict=True)
+        weights = prior["kappa"], prior["kappa_slope"]
+        return sum(_normal_gamma_line(f, x[:, -1], c, (m, b), weights, prior["alpha"], r) for f, m, b, r in features)
     if name == "diag":
         rates = np.broadcast_to(prior["beta"], d)
         features = zip(x.T, prior["mean"], rates, strict=True)
@@ -255,6 +317,23 @@ def _normal_gamma(x, c, mean0, kappa0, alpha0, beta0):
     )
 
 
+def _normal_gamma_line(y, place, c, line0, weights0, alpha0, beta0):
+    """y ~ N(value + slope place, 1/lambda), with normal value and slope: Bayesian regression by matrices."""
+    design, line0, precision0 = np.column_stack([np.ones_like(place), place]), np.array(line0), np.diag(weights0)
+    precision = precision0 + (design.T * c) @ design
+    line = np.linalg.solve(precision, precision0 @ line0 + (design.T * c) @ y)
+    residual, shift = y - design @ line, line - line0
+    alpha, beta = alpha0 + c.sum() / 2, beta0 + 0.5 * (c @ residual**2 + shift @ precision0 @ shift)
+    return (
+        gammaln(alpha)
+        - gammaln(alpha0)
+        + alpha0 * np.log(beta0)
+        - alpha * np.log(beta)
+        + 0.5 * (np.linalg.slogdet(precision0)[1] - np.linalg.slogdet(precision)[1])
+        - c.sum() / 2 * np.log(2 * np.pi)
+    )
+
+
 # Criteria and comparisons.
 
 
@@ -275,7 +354,7 @@ def information(name, criterion, x, c, eps, prior=None, penalty_scale=1.0):
 def _information(name, criterion, x, c, eps, prior, penalty_scale):
     if criterion == "bayes":
         return -2 * log_evidence(name, x, c, prior)
-    k = n_parameters(name, x.shape[1])
+    k = n_parameters(name, x.shape[1] - (name == "trend"))
     penalties = {
         "aic": lambda: k,
         "tic": lambda: tic_penalty(name, x, c, eps),
@@ -306,6 +385,13 @@ def pseudo_vectors(name, corpus_x, corpus_c, strength):
     Returns (points, weights). The moments agree to order 4 as far as the likelihood looks at them, so
     concatenating these points to a group is what ``prior_strength`` means, for every criterion but "bayes".
     """
+    if name == "trend":  # at the places of the corpus, around its line
+        residual = residual_of_line(corpus_x, corpus_c)
+        offsets, noise = marginal_cubature(1)
+        points = np.sqrt(np.average(residual**2, axis=0, weights=corpus_c)) * offsets
+        points = np.concatenate([corpus_x[:, :-1] - residual + point for point in points])
+        points = np.column_stack([points, np.tile(corpus_x[:, -1], len(noise))])
+        return points, strength * np.outer(noise, corpus_c / corpus_c.sum()).ravel()
     mean = np.average(corpus_x, axis=0, weights=corpus_c)
     variance = np.average((corpus_x - mean) ** 2, axis=0, weights=corpus_c)
     points, weights = CUBATURES[name](corpus_x.shape[1])

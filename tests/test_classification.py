@@ -64,10 +64,9 @@ def some_classes(n_groups=40, labels=("a", "bb", "ccc"), seed=0, weighted=False,
     return Groups.from_list(arrays, weights=weights), np.array(labels)[codes]
 
 
-def vectors_of(groups, chosen):
-    """Vectors and weights of some groups together."""
-    some = groups[np.flatnonzero(chosen)]
-    return some.rows(), some.row_weights
+def vectors_of(likelihood, groups, chosen):
+    """Vectors and weights of some groups together, as the oracle takes them."""
+    return oracle.observed(likelihood, groups[np.flatnonzero(chosen)].pooled(), 0)
 
 
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
@@ -77,29 +76,29 @@ def test_against_pooling_vectors_literally(likelihood, criterion):
     prior = getattr(model.likelihood_, "prior", None) and vars(model.likelihood_.prior)
     truth = [
         [
-            oracle.compare(likelihood, criterion, (q, np.ones(len(q))), vectors_of(X, y == label), 0.05, prior)
+            oracle.compare(likelihood, criterion, q, vectors_of(likelihood, X, y == label), 0.05, prior)
             for label in model.classes_
         ]
-        for q in queries
+        for q in (oracle.observed(likelihood, queries, i) for i in range(len(queries)))
     ]
     divergences = np.array([[float(np.squeeze(pair["divergence"])) for pair in row] for row in truth])
     assert_allclose(-model.decision_function(queries), divergences, rtol=1e-6, atol=1e-8)
     assert_array_equal(model.predict(queries), model.classes_[divergences.argmin(axis=1)])
 
 
-@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full"])
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "trend"])
 def test_pseudo_vectors_are_those_of_all_classes(likelihood):
     X, y = some_classes(12)
     model = ModelComparisonClassifier(likelihood, prior_strength=2.0).fit(X, y)
-    x, c = vectors_of(X, np.ones(len(y), dtype=bool))
+    x, c = vectors_of(likelihood, X, np.ones(len(y), dtype=bool))
     pseudo = oracle.pseudo_vectors(likelihood, x, c, 2.0)
 
     def padded(group):
         return tuple(np.concatenate(parts) for parts in zip(group, pseudo, strict=True))
 
-    query = padded(vectors_of(X, np.arange(12) == 3))
+    query = padded(vectors_of(likelihood, X, np.arange(12) == 3))
     truth = [
-        oracle.compare(likelihood, "aic", query, padded(vectors_of(X, y == label)), 1e-6)["divergence"]
+        oracle.compare(likelihood, "aic", query, padded(vectors_of(likelihood, X, y == label)), 1e-6)["divergence"]
         for label in model.classes_
     ]
     assert_allclose(-model.decision_function(X[[3]])[0], truth, rtol=1e-6)
@@ -160,7 +159,9 @@ def test_integer_weights_are_repetition():
     same_model(*(ModelComparisonClassifier("full").fit(data, y) for data in (weighted, repeated)), X)
 
 
-@pytest.mark.parametrize(("likelihood", "criterion"), [("diag", "aic"), ("full", "bic"), ("vmf", "tic")])
+@pytest.mark.parametrize(
+    ("likelihood", "criterion"), [("diag", "aic"), ("full", "bic"), ("vmf", "tic"), ("trend", "tic")]
+)
 def test_leaving_out_is_fitting_without(likelihood, criterion):
     """Thresholds follow from the divergence of each group from its class without it, by the formula written out."""
     X, y = some_classes(21, weighted=True)
@@ -170,7 +171,7 @@ def test_leaving_out_is_fitting_without(likelihood, criterion):
         roots = []
         for i in np.flatnonzero(y == label):
             others = (y == label) & (np.arange(len(y)) != i)
-            pair = [vectors_of(X, np.arange(len(y)) == i), vectors_of(X, others)]
+            pair = [vectors_of(likelihood, X, np.arange(len(y)) == i), vectors_of(likelihood, X, others)]
             roots.append(np.cbrt(oracle.compare(likelihood, criterion, *pair, 0.05)["divergence"]))
         # 1.9432: the 95 % point of Student's distribution with 6 degrees of freedom
         bound = np.mean(roots) + 1.943180 * np.std(roots, ddof=1) * np.sqrt(1 + 1 / 7)

@@ -61,7 +61,9 @@ def total_criterion(model, groups, clusters):
     indices = np.concatenate(rows)
     offsets = np.cumsum([0, *map(len, rows)])
     weights = None if groups.weights is None else groups.weights[indices]
-    information = model.score_samples(Groups(groups.vectors, offsets, indices=indices, weights=weights))
+    positions = groups.row_positions[indices]
+    pooled = Groups(groups.vectors, offsets, indices=indices, weights=weights, positions=positions)
+    information = model.score_samples(pooled)
     if model.prior_strength > 0:
         learnt = model.__mcsg_comparer__().comparison.model
         information += 2 * learnt.criterion.goodness(Fit(learnt.likelihood, learnt.pseudo))

@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 
 import numpy as np
+import oracle
 import pandas as pd
 import pytest
 import sklearn
@@ -69,6 +70,8 @@ def test_squared_distances_approach_the_divergence(likelihood):
 
 def raw_coordinates(likelihood, x, c, corpus, weights, eps):
     """Coordinates of a group by definition, from its vectors and those of the whole corpus."""
+    if likelihood == "trend":
+        return raw_coordinates_of_lines(x, c, corpus, weights, eps)
     m, n = np.average(corpus, axis=0, weights=weights), x.shape[1]
     mean = np.average(x, axis=0, weights=c)
     whole = np.cov(corpus.T, aweights=weights, bias=True) + eps * np.eye(n)
@@ -84,17 +87,26 @@ def raw_coordinates(likelihood, x, c, corpus, weights, eps):
     return np.r_[root @ (mean - m), logarithm[i, j] * np.where(i == j, np.sqrt(0.5), 1)]
 
 
-@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full"])
+def raw_coordinates_of_lines(x, c, corpus, weights, eps):
+    """The same where places are the last column: deviations from the line of the corpus, and differences of slopes."""
+    (slope0, value0), (slope, _) = (
+        np.polyfit(y[:, -1], y[:, :-1], 1, w=np.sqrt(w)) for y, w in ((corpus, weights), (x, c))
+    )
+    whole, own = (y[:, :-1] - value0 - np.outer(y[:, -1], slope0) for y in (corpus, x))
+    v0 = np.average(whole**2, axis=0, weights=weights) + eps
+    mean = np.average(own, axis=0, weights=c)
+    v = np.average((own - mean) ** 2, axis=0, weights=c) + eps
+    length = np.sqrt(np.cov(corpus[:, -1], aweights=weights, bias=True))
+    return np.r_[mean / np.sqrt(v0), np.log(v / v0) / np.sqrt(2), (slope - slope0) * length / np.sqrt(v0)]
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "trend"])
 @pytest.mark.parametrize("whiten", [0, 0.5, 1])
 def test_agrees_with_the_definition(likelihood, whiten, make_groups):
     groups = make_groups(30, 3, (4, 9), weighted=True)
-    weights = groups.split(groups.weights)
-    raw = np.array(
-        [
-            raw_coordinates(likelihood, x, c, groups.vectors, groups.weights, 1e-6)
-            for x, c in zip(groups, weights, strict=True)
-        ]
-    )
+    corpus = oracle.observed(likelihood, groups.pooled(), 0)
+    every = (oracle.observed(likelihood, groups, i) for i in range(30))
+    raw = np.array([raw_coordinates(likelihood, x, c, *corpus, 1e-6) for x, c in every])
     values, vectors = np.linalg.eigh(np.cov(raw.T))
     centred = (raw - raw.mean(axis=0)) @ vectors[:, ::-1] * values[::-1] ** (-whiten / 2)
     model = GroupEmbedding(likelihood, whiten=whiten).fit(groups)
@@ -160,6 +172,33 @@ def test_components_scaling_and_unit_length(make_groups):
     assert names.tolist() == ["groupembedding0", "groupembedding1"]
     frame = GroupEmbedding(n_components=2).set_output(transform="pandas").fit_transform(groups)
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_order_is_a_factor_on_slopes(make_groups):
+    """Without it, an embedding by lines is one by means and variances about the slope of the corpus."""
+    groups = make_groups(40, 3, (4, 9))
+    arrays = [np.vstack([x, x[::-1]]) for x in groups]  # the slope of each is 0
+    turned = [x + np.outer(np.linspace(-1, 1, len(x)) ** 3, k % 3 - 1 + np.zeros(3)) for k, x in enumerate(arrays)]
+    without = GroupEmbedding("trend", order=0).fit_transform(arrays)
+    assert_allclose(pdist(without), pdist(GroupEmbedding("diag").fit_transform(arrays)), rtol=1e-9)
+    parts = [pdist(GroupEmbedding("trend", order=order).fit_transform(turned), "sqeuclidean") for order in (0, 1, 2)]
+    assert_allclose(parts[2] - parts[0], 4 * (parts[1] - parts[0]), rtol=1e-7, atol=1e-9)
+    assert (parts[1] > parts[0] + 1e-3).any()
+    same = [GroupEmbedding("diag", order=order).fit_transform(turned) for order in (0, 1)]
+    assert_array_equal(*same)
+    landmarks = GroupEmbedding("trend", order=0.5, method="landmarks", prior_strength=1).fit_transform(turned)
+    assert landmarks.shape[0] == 40
+
+
+def test_reversed_groups_differ_by_their_slopes_alone():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(rng.integers(5, 9), 3)) for _ in range(30)]
+    model = GroupEmbedding("trend", prior_strength=0.5).fit([*X, *(x[::-1] for x in X)])
+    location, scale, order = np.split(model._space(Groups.from_list(X)), 3, axis=1)
+    back = np.split(model._space(Groups.from_list([x[::-1] for x in X])), 3, axis=1)
+    assert_allclose(back[0], location, atol=1e-12)
+    assert_allclose(back[1], scale, atol=1e-12)
+    assert_allclose(back[2], -order, atol=1e-12)
 
 
 def test_float32_in_float32_out(make_groups):

@@ -670,7 +670,7 @@ def test_other_threads_compare_while_one_loads_the_kernels():
     assert result.stdout.strip() == "[]", result.stderr
 
 
-@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf"])
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf", "trend"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_equal_groups_are_at_no_distance_under_every_engine(likelihood, dtype, make_groups):
     """Whatever has been computed before: a small matrix does not depend on whether compiled code is loaded."""

@@ -5,6 +5,7 @@ import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
+import oracle
 import pytest
 import sklearn
 from conftest import COMBINATIONS, Exponential, traces_memory
@@ -79,7 +80,7 @@ def test_parts_sum_to_the_similarity(likelihood, criterion, n_features, prior_st
         a, b = corpus[[i]], corpus[[i + 1]]
         explanation = estimator.explain(a, b)
         assert_exact(explanation, estimator, a, b)
-        assert (explanation.features is not None) == (likelihood == "diag" and criterion != "bayes")
+        assert (explanation.features is not None) == (likelihood in ("diag", "trend") and criterion != "bayes")
         assert (explanation.prior != 0) == (prior_strength > 0 and criterion != "bayes")
         assert (explanation.rest != 0) == (criterion == "bayes")
         assert_array_equal(np.concatenate(explanation.weights), np.concatenate([a.weights, b.weights]))
@@ -121,7 +122,9 @@ def test_weightless_vectors_contribute_nothing(likelihood, criterion, make_group
     corpus = make_groups(5, 3, (4, 7))
     estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
     x = np.vstack([corpus[0], np.full((1, 3), 1e200)])
-    explanation = estimator.explain(Groups(x, [0, len(x)], weights=[1] * (len(x) - 1) + [0]), corpus[1])
+    places = np.append(corpus[[0]].row_positions, 1)
+    weightless = Groups(x, [0, len(x)], weights=[1] * (len(x) - 1) + [0], positions=places)
+    explanation = estimator.explain(weightless, corpus[1])
     without = estimator.explain(corpus[0], corpus[1])
     assert explanation.vectors[0][-1] == 0
     assert_allclose(explanation.vectors[0][:-1], without.vectors[0], rtol=1e-9)
@@ -146,6 +149,10 @@ def density(name, x):
     """The best model of a group, by scipy, as the logarithm of its density."""
     if name == "vmf":
         return stats.vonmises_fisher(*stats.vonmises_fisher.fit(x)).logpdf
+    if name == "trend":  # places are in the last column
+        slope, value = np.polyfit(x[:, -1], x[:, :-1], 1)
+        deviation = np.sqrt(np.square(x[:, :-1] - value - np.outer(x[:, -1], slope)).mean(axis=0))
+        return lambda y: stats.norm.logpdf(y[:, :-1], value + np.outer(y[:, -1], slope), deviation).sum(axis=1)
     centred = x - x.mean(axis=0)
     covariance = centred.T @ centred / len(x)
     if name == "spherical":
@@ -161,8 +168,9 @@ def test_contributions_are_differences_of_log_densities(name):
     a, b = rng.normal(0.3, size=(9, 3)), rng.normal(0.8, size=(7, 3))
     if name == "vmf":
         a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
-    shared = density(name, np.vstack([a, b]))
     explanation = ModelComparisonSimilarity(name, reg_covar=0).explain(a, b)
+    a, b = (oracle.observed(name, Groups(x, [0, len(x)]), 0)[0] for x in (a, b))
+    shared = density(name, np.vstack([a, b]))
     for x, vectors in zip((a, b), explanation.vectors, strict=True):
         assert_allclose(vectors, 2 * (shared(x) - density(name, x)(x)), rtol=1e-6)
 
@@ -185,9 +193,12 @@ def test_prior_is_the_share_of_the_pseudo_vectors(name, make_groups):
     explanation = ModelComparisonSimilarity(name, prior_strength=strength).fit(corpus).explain(a, b)
     padded = [
         Groups(
-            np.vstack([x, corpus.rows()]), [0, len(x) + len(light)], weights=np.concatenate([np.ones(len(x)), light])
+            np.vstack([x, corpus.rows()]),
+            [0, len(x) + len(light)],
+            weights=np.concatenate([np.ones(len(x)), light]),
+            positions=np.concatenate([corpus[[i]].row_positions, corpus.row_positions]),
         )
-        for x in (a, b)
+        for i, x in enumerate((a, b))
     ]
     truth = ModelComparisonSimilarity(name).explain(*padded)
     assert_allclose(explanation.similarity, truth.similarity, rtol=1e-9)
@@ -210,9 +221,12 @@ def test_penalty_is_what_one_model_saves(criterion, penalty):
 def test_order_and_repetition(likelihood, criterion, make_groups):
     corpus = make_groups(6, 3, (4, 8))
     estimator = ModelComparisonSimilarity(likelihood, criterion).fit(corpus)
-    a, b = np.vstack([corpus[0], corpus[0][:1]]), corpus[1]
-    order = np.random.default_rng(0).permutation(len(a))
-    explanation, mixed = estimator.explain(a, b), estimator.explain(a[order], b)
+    x, b = np.vstack([corpus[0], corpus[0][:1]]), corpus[1]
+    places = corpus[[0]].row_positions[[*range(len(corpus[0])), 0]]  # that of the first vector twice
+    order = np.random.default_rng(0).permutation(len(x))
+    a = Groups(x, [0, len(x)], positions=places)
+    explanation = estimator.explain(a, b)
+    mixed = estimator.explain(Groups(x[order], [0, len(x)], positions=places[order]), b)
     swapped = estimator.explain(b, a)
     assert_allclose(explanation.vectors[0][0], explanation.vectors[0][-1], rtol=1e-9)
     assert_allclose(mixed.vectors[0], explanation.vectors[0][order], rtol=1e-9)
@@ -231,8 +245,14 @@ def test_evidence_is_explained_by_leaving_vectors_out(name, prior_strength, make
     a, b = corpus[0], corpus[1]
     explanation = estimator.explain(a, b)
     whole = estimator.paired([a], [b])[0]
-    left = [whole - estimator.paired([np.delete(a, i, axis=0)], [b])[0] for i in range(len(a))]
-    right = [whole - estimator.paired([a], [np.delete(b, i, axis=0)])[0] for i in range(len(b))]
+
+    def without(k, i):
+        group = corpus[[k]]
+        positions = np.delete(group.row_positions, i)
+        return Groups(np.delete(group[0], i, axis=0), [0, len(positions)], positions=positions)
+
+    left = [whole - estimator.paired(without(0, i), [b])[0] for i in range(len(a))]
+    right = [whole - estimator.paired([a], without(1, i))[0] for i in range(len(b))]
     assert_allclose(explanation.vectors[0], left, rtol=1e-9)
     assert_allclose(explanation.vectors[1], right, rtol=1e-9)
     assert explanation.penalty == explanation.prior == 0

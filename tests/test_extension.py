@@ -112,7 +112,7 @@ def test_a_likelihood_of_ones_own_beyond_the_size_where_compiled_code_starts():
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf"])
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf", "trend"])
 def test_a_criterion_of_ones_own_sees_the_same_fit_under_every_engine(likelihood, engine, make_groups):
     X = make_groups(12, 3, (2, 9), weighted=True)
     model = ModelComparisonSimilarity(likelihood, AICc())

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
@@ -14,6 +15,7 @@ from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, vali
 from sklearn_mcsg.groups import packed, united
 from sklearn_mcsg.groups.blocks import pieces
 from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
+from sklearn_mcsg.storage._encoding import Attached, decode, encode
 
 ARRAYS = [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]]), np.arange(4.0).reshape(2, 2) - 1]
 WEIGHTS = [[1, 2, 3], [0.5], [0, 4]]
@@ -496,3 +498,96 @@ def test_padding_by_comparison_with_every_row():
         i, j = zero[0]
         assert str(caught[0].message).startswith(f"{len(zero)} vector")
         assert f"row {j} of group {i})" in str(caught[0].message)
+
+
+# Places -------------------------------------------------------------------------------------------------------------
+
+
+def test_places_are_the_order_of_the_vectors():
+    groups = Groups(np.zeros((7, 2)), [0, 4, 4, 5, 7])
+    assert groups.positions is None
+    assert_allclose(groups.row_positions, [-0.75, -0.25, 0.25, 0.75, 0, -0.5, 0.5])
+    assert "positions" not in repr(groups)
+
+
+def test_positions_are_kept_or_scaled():
+    kept = Groups(np.zeros((4, 1)), [0, 3, 4], positions=[-1, 0.5, 0.5, 1])
+    assert_array_equal(kept.positions, [-1, 0.5, 0.5, 1])
+    assert "with positions" in repr(kept)
+    stamps = Groups.from_list([np.zeros((3, 1)), [[0]], [], [[1], [2]]], positions=[[10, 40, 20], [7], [], [5, 5]])
+    assert_allclose(stamps.positions, [-1, 1, -1 / 3, 0, 0, 0])
+    wide = Groups(np.zeros((3, 1)), [0, 3], positions=[-1.7e308, 0, 1.7e308])
+    assert_allclose(wide.positions, [-1, 0, 1])
+    table, _ = Groups.from_labels(np.arange(4.0)[:, None], ["b", "a", "b", "b"], positions=[1, 9, 3, 2])
+    assert_allclose(table.positions, [0, -1, 1, 0])
+    assert_array_equal(table[1].ravel(), [0, 2, 3])
+
+
+def test_whole_groups_keep_their_places_and_store_none(make_groups):
+    groups = make_groups(6, 2, (1, 5))
+    for some in (groups[2:5], groups[[4, 1]], Groups.concatenate([groups, groups])):
+        assert some.positions is None
+    placed = Groups(groups.vectors, groups.offsets, positions=groups.row_positions)
+    for key in (slice(2, 5), [4, 1, 1]):
+        assert_allclose(placed[key].positions, groups[key].row_positions)
+    joined = Groups.concatenate([groups, placed[[3]]])
+    assert_allclose(joined.positions, np.concatenate([groups.row_positions, groups[[3]].row_positions]))
+    assert_allclose(pickle.loads(pickle.dumps(placed)).positions, placed.positions)
+
+
+def test_pooling_keeps_places(make_groups):
+    groups = make_groups(5, 2, (1, 5), weighted=True)
+    pooled = groups.pooled([1, 0, 1, 0, 0])
+    own = groups.split(groups.row_positions)
+    assert_allclose(pooled.positions, np.concatenate([own[i] for i in (1, 3, 4, 0, 2)]))
+    assert_allclose(pooled.pooled().positions, pooled.positions)
+
+
+def test_a_place_is_fixed_before_vectors_are_left_out():
+    """A vector of weight 0 keeps the others where they are."""
+    x = np.array([[0.0], [0.3], [5.0], [9.0]])
+    model = ModelComparisonSimilarity("trend")
+    weighted = Groups(x, [0, 4], weights=[1, 1, 0, 1])
+    kept = Groups(x[[0, 1, 3]], [0, 3], positions=[-0.75, -0.25, 0.75])
+    assert_allclose(model.score_samples(weighted), model.score_samples(kept), rtol=1e-12)
+    assert abs(model.score_samples(weighted) - model.score_samples([x[[0, 1, 3]]])) > 1
+
+
+def test_groups_torn_apart_keep_their_places(make_groups):
+    """Random divisions of two groups, by way of `model.placed`, are those of vectors with positions."""
+    a, b = make_groups(2, 2, (5, 6))[[0]], make_groups(2, 2, (4, 5), seed=1)[[1]]
+    fixed = [Groups(g.vectors, g.offsets, indices=g.indices, positions=g.row_positions) for g in (a, b)]
+    model = ModelComparisonSimilarity("trend", random_state=0)
+    assert model.paired_test(a, b) == model.paired_test(*fixed)
+
+
+def test_positions_are_saved(make_groups):
+    groups = make_groups(5, 2, (2, 5))
+    placed = Groups(groups.vectors, groups.offsets, positions=groups.row_positions)
+    attached = Attached()
+    for given in (groups, placed):
+        again = decode(encode(given, attached), attached)
+        assert_allclose(again.row_positions, given.row_positions)
+        assert (again.positions is None) == (given.positions is None)
+
+
+@pytest.mark.parametrize(
+    ("positions", "error", "message"),
+    [
+        ([0, 1], ValueError, r"positions must hold one number per vector, shape \(3,\), got shape \(2,\)"),
+        ([0, 1, np.nan], ValueError, "Group 1 has position nan: positions must be finite"),
+        ([0, np.inf, 1], ValueError, "Group 0 has position inf: positions must be finite"),
+        (["a", "b", "c"], TypeError, "positions must hold numbers"),
+        (np.array(["2020-01-01"] * 3, "datetime64[D]"), TypeError, r"pass them as positions.astype\(float\)"),
+    ],
+)
+def test_bad_positions_get_a_sentence(positions, error, message):
+    with pytest.raises(error, match=message):
+        Groups(np.zeros((3, 1)), [0, 2, 3], positions=positions)
+
+
+def test_positions_of_another_number_of_vectors_get_a_sentence():
+    with pytest.raises(ValueError, match="Group 1 has 1 vectors but positions of shape"):
+        Groups.from_list([np.eye(2), np.ones((1, 2))], positions=[[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="positions must hold one value per row of X"):
+        Groups.from_labels(np.eye(2), [0, 1], positions=[0])

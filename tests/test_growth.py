@@ -96,7 +96,7 @@ def test_learning_again_is_learning_from_all_groups():
     )
 
 
-@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf"])
+@pytest.mark.parametrize("likelihood", ["diag", "spherical", "full", "vmf", "trend"])
 def test_every_likelihood_learns_again(likelihood, make_groups):
     X = make_groups(120, 3, (3, 9), weighted=True)
     embedding = GroupEmbedding(likelihood, prior_strength=0.5)

@@ -3,6 +3,7 @@
 import numpy as np
 import oracle
 import pytest
+import sklearn
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 from scipy.special import gammaln
@@ -14,8 +15,10 @@ from sklearn_mcsg import (
     Groups,
     ModelComparisonSimilarity,
     NormalGamma,
+    NormalGammaTrend,
     NormalWishart,
     SphericalGaussian,
+    TrendGaussian,
     VonMisesFisher,
 )
 from sklearn_mcsg.engine.dispatch import choose_engine, engine_context
@@ -40,13 +43,14 @@ def fit(name, groups, order=4, reg_covar=1e-6):
 
 
 def united(*collections):
-    """The unions, row by row, by concatenating vectors."""
+    """The unions, row by row, by concatenating vectors, which keep their places."""
     arrays = [np.concatenate(rows) for rows in zip(*collections, strict=True)]
     weights = [
         np.concatenate([g.weights[rows_of(g, i)] if g.weights is not None else np.ones(len(g[i])) for g in collections])
         for i in range(len(arrays))
     ]
-    return Groups.from_list(arrays, weights=weights)
+    positions = [np.concatenate([g.row_positions[rows_of(g, i)] for g in collections]) for i in range(len(arrays))]
+    return Groups.from_list(arrays, weights=weights, positions=positions)
 
 
 def assert_same_fit(a, b, rtol=1e-10):
@@ -133,7 +137,11 @@ def test_integer_weights_are_repetition(name, make_groups):
     groups = make_groups(10, 3, (2, 6))
     counts = np.random.default_rng(1).integers(0, 4, size=groups.n_rows)
     counts[groups.offsets[:-1]] += 1
-    repeated = Groups.from_list([np.repeat(x, counts[rows_of(groups, i)], axis=0) for i, x in enumerate(groups)])
+    each = groups.split(counts)
+    repeated = Groups.from_list(
+        [np.repeat(x, n, axis=0) for x, n in zip(groups, each, strict=True)],
+        positions=[np.repeat(p, n) for p, n in zip(groups.split(groups.row_positions), each, strict=True)],
+    )
     assert_same_fit(fit(name, Groups(groups.vectors, groups.offsets, weights=counts)), fit(name, repeated))
 
 
@@ -149,9 +157,17 @@ def test_zero_weights_vanish_exactly(name, make_groups):
 
 @every_likelihood
 def test_order_of_vectors_does_not_matter(name, make_groups):
+    """Where it does, places go with the vectors."""
     groups = make_groups(10, 3, (1, 9))
     rng = np.random.default_rng(0)
-    assert_same_fit(fit(name, groups), fit(name, Groups.from_list([rng.permutation(x) for x in groups])))
+    orders = [rng.permutation(n) for n in groups.sizes]
+    places = groups.split(groups.row_positions)
+    arrays = [x[order] for x, order in zip(groups, orders, strict=True)]
+    positions = [p[order] for p, order in zip(places, orders, strict=True)]
+    mixed = Groups.from_list(arrays, positions=positions)
+    assert_same_fit(fit(name, groups), fit(name, mixed))
+    same = np.allclose(fit(name, Groups.from_list(arrays)).log_likelihood, fit(name, groups).log_likelihood)
+    assert same != LIKELIHOODS[name].uses_positions
 
 
 @pytest.mark.parametrize("name", ["spherical", "full", "vmf"])
@@ -173,8 +189,10 @@ def test_axis_scales_only_shift_a_diagonal_model(make_groups):
 def true_sample(name, n, d, rng):
     if name == "vmf":
         return stats.vonmises_fisher(np.eye(d)[0], 5).rvs(n, random_state=rng)
-    mixing = {"spherical": 2 * np.eye(d), "diag": np.diag(np.arange(1.0, d + 1)), "full": rng.normal(size=(d, d))}[name]
-    return rng.normal(size=(n, d)) @ mixing + 1
+    own = np.diag(np.arange(1.0, d + 1))
+    mixing = {"spherical": 2 * np.eye(d), "diag": own, "full": rng.normal(size=(d, d)), "trend": own}[name]
+    line = np.outer(np.linspace(-1, 1, n), np.arange(d)) if name == "trend" else 0
+    return rng.normal(size=(n, d)) @ mixing + 1 + line
 
 
 @every_likelihood
@@ -201,8 +219,7 @@ def test_pseudo_group_is_the_corpus_in_small(name, make_groups):
     """With the corpus' own weight the pseudo-vectors have its likelihood; with any other, in proportion."""
     corpus = make_groups(30, 3, (1, 6), weighted=True)
     statistics = statistics_of(name, corpus)
-    whole = Groups(corpus.vectors, [0, corpus.n_rows], weights=corpus.weights)
-    truth = fit(name, whole)
+    truth = fit(name, corpus.pooled())
     likelihood = LIKELIHOODS[name]()
     for strength in (truth.n[0], 0.5):
         pseudo = Fit(likelihood, likelihood.pseudo_group(statistics, strength))
@@ -231,6 +248,76 @@ def test_banerjee_concentration_by_name(make_groups):
         fit(VonMisesFisher("newton"), groups)
 
 
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_is_that_of_least_squares(make_groups):
+    groups = make_groups(10, 3, (3, 9), weighted=True)
+    statistics = statistics_of("trend", groups)
+    parts = zip(groups, groups.split(groups.weights), groups.split(groups.row_positions), strict=True)
+    for i, (x, c, p) in enumerate(parts):
+        slope, value = np.polyfit(p, x, 1, w=np.sqrt(c))
+        assert_allclose(statistics.slope[i], slope, rtol=1e-10)
+        assert_allclose(statistics.at(np.zeros(10))[i], value, rtol=1e-10)
+
+
+def test_a_line_is_a_mean_where_places_do_not_vary(make_groups):
+    """The likelihood is that of the diagonal model; a group of one vector has one place, whatever it is."""
+    a, b = make_groups(20, 3, (1, 9), seed=1), make_groups(20, 3, (1, 9), seed=2)
+    level = Groups(a.vectors, a.offsets, positions=np.repeat(np.linspace(-1, 1, 20), a.sizes))
+    assert_allclose(fit("trend", level).log_likelihood, fit("diag", a).log_likelihood, rtol=1e-13)
+    assert not statistics_of("trend", level).slope.any()
+    zeros = [Groups(g.vectors, g.offsets, positions=np.zeros(g.n_rows)) for g in (a, b)]
+    similarity = ModelComparisonSimilarity("diag", penalty_scale=0).pairwise(a, b)
+    for engine in ("numpy", "numba"):
+        with engine_context(engine):
+            lines = ModelComparisonSimilarity("trend", penalty_scale=0).pairwise(*zeros)
+        assert_allclose(lines, similarity, rtol=1e-10, atol=1e-10)
+
+
+def test_a_line_goes_through_two_vectors():
+    """The noise alone is left, of one group and of two groups of one vector."""
+    x = np.array([[0.0, 5.0], [1e3, -5.0]])
+    two = fit("trend", Groups(x, [0, 2]))
+    noise = -0.5 * 2 * 2 * (np.log(2 * np.pi * 1e-6) + 1)
+    assert_allclose(two.log_likelihood, noise, rtol=1e-12)
+    assert_allclose(two.tic_penalty, 6, rtol=1e-9)
+    single = Groups(x, [0, 1, 2], positions=[-1, 0.5])
+    for engine in ("numpy", "numba"):
+        with engine_context(engine):
+            matrix = ModelComparisonSimilarity("trend", penalty_scale=0).pairwise(single)
+        assert_allclose(matrix, 0, atol=1e-9)
+
+
+def test_stretched_and_moved_places_change_nothing(make_groups):
+    groups = make_groups(10, 3, (1, 9), weighted=True)
+    moved = Groups(groups.vectors, groups.offsets, weights=groups.weights, positions=0.3 + groups.row_positions / 3)
+    assert_same_fit(fit("trend", groups), fit("trend", moved))
+
+
+def test_large_groups_are_read_in_pieces(make_groups):
+    groups = make_groups(3, 4, (400, 500), weighted=True)
+    truth = fit("trend", groups)
+    with sklearn.config_context(working_memory=0.01):
+        assert_same_fit(fit("trend", groups), truth)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-11), (np.float32, 2e-5)])
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_lines_of_many_pairs_by_compiled_code(dtype, rtol, scale, make_groups):
+    """More groups than a tile, places that do not vary beside others that do, and groups on both sides of them."""
+    groups = make_groups(300, 19, (1, 7), weighted=True, scale=scale)
+    positions = np.random.default_rng(0).uniform(-1, 1, groups.n_rows)
+    positions[: groups.offsets[40]] = 0.25
+    placed = Groups(groups.vectors, groups.offsets, weights=groups.weights, positions=positions)
+    likelihood = TrendGaussian()
+    statistics = statistics_of(likelihood, placed, order=2, reg_covar=1e-6 * scale**2)
+    unions = likelihood.unions(likelihood, statistics[:37], statistics, np.dtype(dtype))
+    i, j = np.divmod(np.arange(37 * 300), 300)
+    truth = likelihood.log_likelihood(likelihood.pool(statistics[i], statistics[j])).reshape(37, 300)
+    assert_allclose(unions.compute("log_likelihood"), truth, rtol=rtol, atol=rtol * np.abs(truth).max())
+
+
 # Evidence -----------------------------------------------------------------------------------------------------------
 
 PRIORS = {
@@ -238,6 +325,9 @@ PRIORS = {
     "spherical": SphericalGaussian(NormalGamma(mean=np.array([0.3, -1.0]), kappa=0.7, alpha=2.5, beta=1.5)),
     "full": FullGaussian(
         NormalWishart(mean=np.array([0.3, -1.0]), kappa=0.7, dof=3.5, scatter=np.array([[1.5, 0.4], [0.4, 0.9]]))
+    ),
+    "trend": TrendGaussian(
+        NormalGammaTrend(np.array([0.3, -1.0]), 0.7, 2.5, np.array([1.5, 0.4]), np.array([-0.5, 2.0]), 0.3)
     ),
 }
 
@@ -249,6 +339,8 @@ def test_evidence_by_quadrature_in_one_dimension(name, weight):
     prior = NormalGamma(mean, kappa, alpha, beta)
     if name == "full":
         prior = NormalWishart(mean, kappa, 2 * alpha, np.array([[2 * beta]]))
+    if name == "trend":
+        prior = NormalGammaTrend(mean, kappa, alpha, beta, slope=1.0, kappa_slope=0.5)
     likelihood = LIKELIHOODS[name](prior)
 
     # the trapezoidal rule converges exponentially on smooth integrands that fall off on both sides
@@ -260,7 +352,7 @@ def test_evidence_by_quadrature_in_one_dimension(name, weight):
     log += stats.gamma.logpdf(precision, alpha, scale=1 / beta) + log_precision
     inner = integrate.trapezoid(np.exp(log), mu, axis=1)
     evidence = integrate.trapezoid(inner, log_precision[:, 0])
-    groups = Groups(x[:, None], [0, 3], weights=[weight] * 3)
+    groups = Groups(x[:, None], [0, 3], weights=[weight] * 3, positions=[0] * 3)  # where a slope has no effect
     assert_allclose(fit(likelihood, groups).log_evidence, np.log(evidence), rtol=1e-10)
 
 
@@ -272,6 +364,8 @@ def predictive(name, prior, seen, x):
     scatter = sum((np.outer(v - centre, v - centre) for v in seen), np.zeros((d, d)))
     scatter += prior.kappa * np.outer(prior.mean - centre, prior.mean - centre)
     grow = (kappa + 1) / kappa
+    if name == "trend":
+        return predictive_of_lines(prior, seen, x)
     if name == "full":
         dof = prior.dof + n - d + 1
         return stats.multivariate_t.logpdf(x, centre, (prior.scatter + scatter) * grow / dof, dof)
@@ -284,12 +378,29 @@ def predictive(name, prior, seen, x):
     return stats.t.logpdf(x, 2 * alpha, centre, np.sqrt(scale)).sum()
 
 
+def predictive_of_lines(prior, seen, x):
+    """The same for vectors at places of `PLACES`: a Student t around the posterior line."""
+    design = np.column_stack([np.ones(6), PLACES])
+    before, now = design[: len(seen)], design[len(seen)]
+    precision0 = np.diag([prior.kappa, prior.kappa_slope])
+    precision = precision0 + before.T @ before
+    line0 = np.array([prior.mean, prior.slope])
+    line = np.linalg.solve(precision, precision0 @ line0 + before.T @ seen)
+    square = ((seen - before @ line) ** 2).sum(axis=0) + np.diag((line - line0).T @ precision0 @ (line - line0))
+    alpha = prior.alpha + len(seen) / 2
+    scale = (prior.beta + square / 2) / alpha * (1 + now @ np.linalg.solve(precision, now))
+    return stats.t.logpdf(x, 2 * alpha, now @ line, np.sqrt(scale)).sum()
+
+
+PLACES = np.array([0.1, -0.9, 0.4, 0.4, 1.0, -0.2])
+
+
 @pytest.mark.parametrize("name", CONJUGATE)
 def test_evidence_is_the_product_of_predictions(name):
     x = np.random.default_rng(3).normal(size=(6, 2))
     likelihood = PRIORS[name]
     truth = sum(predictive(name, likelihood.prior, x[:i], x[i]) for i in range(6))
-    assert_allclose(fit(likelihood, Groups(x, [0, 6])).log_evidence, truth, rtol=1e-11)
+    assert_allclose(fit(likelihood, Groups(x, [0, 6], positions=PLACES)).log_evidence, truth, rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", CONJUGATE)
@@ -300,9 +411,12 @@ def test_learnt_prior_finds_the_generating_one(name):
     arrays = []
     for _ in range(n_groups):
         shared = rng.gamma(alpha, 1 / beta)
-        precision = rng.gamma(alpha, 1 / beta, size=d) if name == "diag" else np.full(d, shared)
+        precision = rng.gamma(alpha, 1 / beta, size=d) if name in ("diag", "trend") else np.full(d, shared)
         mean = 2 + rng.normal(size=d) / np.sqrt(kappa * precision)
         arrays.append(mean + rng.normal(size=(rng.integers(1, 9), d)) / np.sqrt(precision))
+        if name == "trend":
+            slope = 3 + rng.normal(size=d) / np.sqrt(2 * precision)
+            arrays[-1] += np.outer(Groups(arrays[-1], [0, len(arrays[-1])]).row_positions, slope)
     prior = LIKELIHOODS[name]().learn_prior(statistics_of(name, Groups.from_list(arrays)))
     assert_allclose(prior.mean, 2, atol=0.2)
     assert_allclose(prior.kappa, kappa, rtol=0.1)
@@ -310,6 +424,9 @@ def test_learnt_prior_finds_the_generating_one(name):
     scale = np.diag(prior.scatter) / 2 if name == "full" else prior.beta
     assert_allclose(shape, alpha, rtol=0.25)
     assert_allclose(scale / (shape - 1), beta / (alpha - 1), rtol=0.1)
+    if name == "trend":
+        assert_allclose(prior.slope, 3, atol=0.1)
+        assert_allclose(prior.kappa_slope, 2, rtol=0.1)
 
 
 @pytest.mark.parametrize("name", CONJUGATE)

@@ -83,7 +83,7 @@ class PooledClasses:
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         first = _first_of_each(codes, n_calibration)
         examples = start.statistics(groups[first])
-        statistics = start.statistics(united(groups, codes, len(labels)))
+        statistics = start.statistics(united(start.placed(groups), codes, len(labels)))
         return cls(start, prior_strength, n_calibration, labels, counts, statistics, examples, codes[first])
 
     def merged(self, other: PooledClasses) -> PooledClasses:

@@ -51,7 +51,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: see `ModelComparisonSimilarity`. Classes have the same model. For the frames of sounds and
         sensors, ``"full"`` is better.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"

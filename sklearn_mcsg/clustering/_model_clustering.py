@@ -40,7 +40,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: see `ModelComparisonSimilarity`. Clusters have the same model.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`. Where clusters overlap, ``"bic"`` finds better
@@ -169,6 +169,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         if self.n_clusters is not None:
             _check_n_clusters(self.n_clusters, n_groups)
         start = self._new_model()  # not balanced: the weights of a cluster sum to its number of groups
+        groups = start.placed(groups)
         statistics = start.statistics(groups)
         model = start.learnt_from(statistics, self.prior_strength)
         children, similarities = merge_all(model, groups, statistics, self.n_jobs, self.verbose)

@@ -3,7 +3,7 @@
 To second order around the model of the corpus, `divergence` is the squared length of a difference of coordinates, the
 Fisher metric of the likelihood. A group becomes a point,
 
-    groups --statistics--> Statistics --coordinates--> location, scale --centre, rotate, whiten--> z
+    groups --statistics--> Statistics --coordinates--> location, scale[, order] --centre, rotate, whiten--> z
 
 and whatever takes vectors takes groups: k-means, linear models, vector databases, approximate search. A likelihood
 without coordinates, or any other similarity, is embedded by landmarks: double-centred distances to reference groups and
@@ -67,12 +67,14 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"}, Likelihood or similarity estimator, default="diag"
         The model of a group. A similarity estimator, such as `WordMoversDistance`, is embedded by landmarks.
     whiten : float, default=0.0
         Power of whitening, from 0 (none) to 1 (all components get unit variance). For raw word vectors 0.5 is best.
     spread : float, default=1.0
         Factor on the coordinates of scale, that is of log variances. With 0 only means count.
+    order : float, default=1.0
+        Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them.
     n_components : int, default=None
         Number of leading components to keep; ``None`` keeps all.
     normalize : bool, default=False
@@ -136,6 +138,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, GroupSimilarity],
         "whiten": [Interval(Real, 0, 1, closed="both")],
         "spread": [Interval(Real, 0, None, closed="left")],
+        "order": [Interval(Real, 0, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
         "method": [StrOptions({"auto", "coordinates", "landmarks"})],
@@ -152,6 +155,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         *,
         whiten: float = 0.0,
         spread: float = 1.0,
+        order: float = 1.0,
         n_components: int | None = None,
         normalize: bool = False,
         prior_strength: float = 0.0,
@@ -165,6 +169,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         self.likelihood = likelihood
         self.whiten = whiten
         self.spread = spread
+        self.order = order
         self.n_components = n_components
         self.normalize = normalize
         self.prior_strength = prior_strength
@@ -366,7 +371,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def _coordinates_around(self, corpus: Statistics) -> Coordinates:
         """The coordinates around the model of a corpus."""
-        params = self.reg_covar, float(self.prior_strength), float(self.spread)
+        params = self.reg_covar, float(self.prior_strength), float(self.spread), float(self.order)
         return Coordinates.around(corpus, self._new_likelihood(), *params)
 
     def _keep(self, space: Coordinates | Landmarks, moments: Moments) -> None:

@@ -96,6 +96,6 @@ def _smaller(embedding: GroupEmbedding, groups: Groups) -> Groups | Statistics:
     space = embedding._space
     if not isinstance(space, Coordinates):
         return groups
-    arrays = groups.vectors, groups.offsets, groups.indices, groups.weights
+    arrays = groups.vectors, groups.offsets, groups.indices, groups.weights, groups.positions
     nbytes = sum(array.nbytes for array in arrays if array is not None)
     return groups if nbytes <= 8 * space.width * len(groups) else space.model.statistics(groups)

@@ -148,6 +148,7 @@ def permutation_test(
         one, other = (prepare(model, model.statistics(groups), similarity) for groups in (left, right))
         return row_by_row(model, one, other, similarity)
 
+    a, b = model.placed(a), model.placed(b)
     (given,) = compared(a, b)
     values = compared(*divisions(a, b, n_permutations, random_state))
     at_most = int((values <= given + 1e-9 * np.abs(values).max()).sum())

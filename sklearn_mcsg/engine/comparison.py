@@ -298,7 +298,7 @@ class ModelComparison(Comparison[Statistics, Prepared]):
         corpus, chosen, likelihood = cast(Statistics, self.corpus), OUTPUTS[output], self.model.likelihood
         if not chosen.can_be_embedded or not likelihood.has_coordinates(corpus.n_features):
             return None
-        return PointSpace(Coordinates(self.model, likelihood.pseudo_group(corpus, 1.0), 1.0), chosen.is_angle)
+        return PointSpace(Coordinates(self.model, likelihood.pseudo_group(corpus, 1.0)), chosen.is_angle)
 
     def with_jobs(self, n_jobs: int | None, verbose: int) -> Self:
         """The comparison with a number of jobs and verbosity."""

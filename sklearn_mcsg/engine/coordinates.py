@@ -40,21 +40,30 @@ class Coordinates:
         Statistics of one group with the mean and variance of the corpus.
     spread : float
         Factor on the coordinates of scale.
+    order : float
+        Factor on the coordinates of order, which a likelihood of ordered groups has.
     """
 
     model: GroupModel
     corpus: Statistics
-    spread: float
+    spread: float = 1.0
+    order: float = 1.0
 
     @classmethod
     def around(
-        cls, corpus: Statistics, likelihood: Likelihood, reg_covar: float, prior_strength: float, spread: float
+        cls,
+        corpus: Statistics,
+        likelihood: Likelihood,
+        reg_covar: float,
+        prior_strength: float,
+        spread: float = 1.0,
+        order: float = 1.0,
     ) -> Coordinates:
         """The coordinates around a corpus, from what `corpus_of` returned or `merged_corpora` made of it."""
         if not len(corpus):
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
         model = _model_of(likelihood, reg_covar).learnt_from(corpus, prior_strength)
-        return cls(model, likelihood.pseudo_group(corpus, 1.0), spread)
+        return cls(model, likelihood.pseudo_group(corpus, 1.0), spread, order)
 
     @property
     def width(self) -> int:
@@ -70,10 +79,9 @@ class Coordinates:
         statistics = self.model.padded(statistics)
         try:
             with np.errstate(all="ignore"):
-                location, scale = self.model.likelihood.coordinates(statistics, self.corpus)
+                coordinates = self._scaled(self.model.likelihood.coordinates(statistics, self.corpus))
         except np.linalg.LinAlgError:  # of a covariance that has overflowed
             raise_not_finite("A covariance")
-        coordinates = np.hstack([location, self.spread * scale])
         finite = np.isfinite(coordinates).all(axis=1)
         if not finite.all():
             raise_not_finite(f"A coordinate of group {first + int(np.argmin(finite))}")
@@ -85,12 +93,18 @@ class Coordinates:
         What the pseudo-vectors add, and the centre, are divided by weight.
         """
         statistics = self.model.padded(self.model.statistics(group))
-        location, scale = self.model.likelihood.coordinate_shares(
-            statistics, self.corpus, group.rows(), group.row_weights
+        likelihood: Any = self.model.likelihood
+        vectors = group.rows(), group.row_weights
+        parts = self._scaled(
+            likelihood.coordinate_shares(statistics, self.corpus, *vectors, **likelihood.places_of(group))
         )
-        parts = np.hstack([location, self.spread * scale])
         rest = self(group)[0] - centre - parts.sum(axis=0)
         return parts + np.outer(group.row_weights / group.totals, rest)
+
+    def _scaled(self, kinds: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Coordinates of location, scale and, if there are any, order, side by side and by their factors."""
+        factors = 1.0, self.spread, self.order
+        return np.hstack([factor * kind for factor, kind in zip(factors, kinds, strict=False)])
 
 
 def corpus_of(groups: Groups | ArrayGroups | Statistics, likelihood: Likelihood, reg_covar: float) -> Statistics:

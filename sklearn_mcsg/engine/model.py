@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import PAIRS, count_within
 from sklearn_mcsg.criteria import Criterion
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, placed
 from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.regroup import balanced, condensed, without_weightless
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
@@ -71,8 +71,13 @@ class GroupModel:
                 unit = likelihood.pseudo_group(corpus, 1.0) if self.balanced else None
         return replace(self, likelihood=likelihood, pseudo=pseudo, unit=unit)
 
+    def placed(self, groups: Groups) -> Groups:
+        """The groups with positions if the likelihood uses them: vectors keep their places when groups are pooled."""
+        return placed(groups) if self.likelihood.uses_positions else groups
+
     def weighted(self, groups: Groups) -> Groups:
         """The groups with the weights that count: in a balanced model, those of each group sum to 1."""
+        groups = self.placed(groups)
         return balanced(groups) if self.balanced else groups
 
     def statistics(self, groups: Groups | ArrayGroups, first: int = 0) -> Statistics:
@@ -82,8 +87,9 @@ class GroupModel:
                 statistics = self.likelihood.statistics_of_moments(*groups.moments(), self.reg_covar)
                 statistics = self.likelihood.balance(statistics) if self.balanced else statistics
             else:
+                weighted = self.weighted(groups)
                 statistics = self.likelihood.statistics(
-                    without_weightless(condensed(self.weighted(groups))),
+                    without_weightless(weighted if self.likelihood.uses_positions else condensed(weighted)),
                     reg_covar=self.reg_covar,
                     order=self.criterion.order,
                 )

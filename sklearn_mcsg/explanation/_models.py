@@ -86,11 +86,12 @@ def _by_models(
     model: GroupModel, groups: tuple[Groups, Groups], own: list[Statistics], shared: Statistics, similarity: float
 ) -> dict[str, Any]:
     """Explain by twice the weighted change in log density of each vector, from its own model to the shared model."""
-    likelihood = model.likelihood
+    likelihood: Any = model.likelihood
     gains = []
     for group, fitted in zip(groups, own, strict=True):
-        rows, weights = group.rows(), group.row_weights
-        (gain,) = likelihood.vector_log_likelihood(shared, rows) - likelihood.vector_log_likelihood(fitted, rows)
+        rows, weights, places = group.rows(), group.row_weights, likelihood.places_of(group)
+        after, before = (likelihood.vector_log_likelihood(one, rows, **places) for one in (shared, fitted))
+        (gain,) = after - before
         weights = weights[:, None] if gain.ndim == 2 else weights
         gains.append(np.where(weights > 0, 2 * weights * gain, 0))
     vectors = tuple(gain.sum(axis=1) if gain.ndim == 2 else gain for gain in gains)

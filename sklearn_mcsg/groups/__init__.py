@@ -4,7 +4,7 @@ In come lists, arrays, columns and arrays of other libraries; out go `Groups` (o
 `Groups` is the only form that the rest of the library knows.
 """
 
-from sklearn_mcsg.groups._groups import Groups, GroupsLike, Rows, offsets_of, packed, united
+from sklearn_mcsg.groups._groups import Groups, GroupsLike, Rows, offsets_of, packed, placed, united
 from sklearn_mcsg.groups._validation import check_same_length, check_same_width, validate_group, validate_groups
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "check_same_width",
     "offsets_of",
     "packed",
+    "placed",
     "united",
     "validate_group",
     "validate_groups",

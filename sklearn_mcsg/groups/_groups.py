@@ -44,11 +44,18 @@ class Groups:
     labels : array-like of shape (n_rows,), default=None
         Names of the vectors: one for each row, such as the word that a vector stands for. Explanations and summaries
         show them.
+    positions : array-like of shape (n_rows,), default=None
+        Places of the vectors in their groups: one number for each row, from -1 to 1, for a likelihood of ordered
+        groups (``"trend"``). If any of them is outside, as time stamps are, those of each group are scaled so that the
+        first is -1 and the last 1; equal ones become 0. ``None`` means the order of the vectors: vector t of n, counted
+        from 0, is at 2 (t + 1/2) / n - 1.
 
     Notes
     -----
     `Groups` have a `shape` of ``(n_groups,)``, so scikit-learn's splitters and searches index them group by group, as
-    ``groups[integers]``. Weights, labels and the table are kept.
+    ``groups[integers]``. Weights, labels, positions and the table are kept.
+
+    A vector keeps its place when its group is pooled with others, or when vectors of weight 0 are left out.
 
     Examples
     --------
@@ -67,6 +74,7 @@ class Groups:
     """
 
     index: object = None  # row labels of the data frame that the groups come from
+    positions: np.ndarray | None = None  # of rows; None means the order of the vectors
 
     def __init__(
         self,
@@ -76,6 +84,7 @@ class Groups:
         indices: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
+        positions: ArrayLike | None = None,
     ):
         refuse_arrays(vectors, "vectors")
         self.vectors = checks.check_numeric(np.asarray(vectors), "vectors")
@@ -91,7 +100,23 @@ class Groups:
         if self.weights is not None:
             with np.errstate(over="ignore"):
                 checks.check_totals(self.totals)
+        self.positions = None
+        if positions is not None:
+            self.positions = self._scaled(checks.check_positions(positions, self.offsets))
         self._names = None if labels is None else self._table_names(checks.check_labels(labels, self.n_rows))
+
+    def _scaled(self, positions: np.ndarray) -> np.ndarray:
+        """Positions from -1 to 1: as they are, or those of each group from its first to its last."""
+        if not positions.size or np.abs(positions).max() <= 1:
+            return positions
+        starts = self.offsets[:-1][self.sizes > 0]
+        sizes = self.sizes[self.sizes > 0]
+        first, last = np.minimum.reduceat(positions, starts), np.maximum.reduceat(positions, starts)
+        # halves, because differences of large numbers may overflow
+        middle, half = 0.5 * first + 0.5 * last, 0.5 * last - 0.5 * first
+        centred = positions - np.repeat(middle, sizes)
+        half = np.repeat(half, sizes)
+        return np.clip(np.divide(centred, half, out=np.zeros(len(centred)), where=half > 0), -1, 1)
 
     def _table_names(self, labels: np.ndarray) -> np.ndarray:
         """Names of the table's rows; if a row has several names, the table is expanded first."""
@@ -120,6 +145,7 @@ class Groups:
         arrays: Sequence[ArrayLike],
         weights: Sequence[ArrayLike] | None = None,
         labels: Sequence[ArrayLike] | None = None,
+        positions: Sequence[ArrayLike] | None = None,
     ) -> Groups:
         """Pack a sequence of (n_i, n_features) arrays, one per group.
 
@@ -131,6 +157,9 @@ class Groups:
             Weights of the vectors: one array per group.
         labels : sequence of array-like of shape (n_i,), default=None
             Names of the vectors: one list per group.
+        positions : sequence of array-like of shape (n_i,), default=None
+            Places of the vectors in their groups: one array per group, which may hold time stamps. ``None`` means the
+            order of the vectors.
 
         Returns
         -------
@@ -162,13 +191,20 @@ class Groups:
         sizes = [len(array) for array in checked]
         row_weights = checks.join_rows("weights", weights, sizes)
         row_labels = checks.join_rows("labels", labels, sizes)
-        groups = cls(vectors, offsets_of(sizes), weights=row_weights, labels=row_labels)
+        row_positions = checks.join_rows("positions", positions, sizes)
+        groups = cls(vectors, offsets_of(sizes), weights=row_weights, labels=row_labels, positions=row_positions)
         checks.warn_of_padding(groups.vectors, groups.offsets, groups.weights)
         return groups
 
     @classmethod
     def from_labels(
-        cls, X: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None, *, consecutive: bool = False
+        cls,
+        X: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        positions: ArrayLike | None = None,
+        consecutive: bool = False,
     ) -> tuple[Groups, np.ndarray]:
         """Group the rows of a long table by their labels.
 
@@ -180,6 +216,9 @@ class Groups:
             The group that each row belongs to.
         weights : array-like of shape (n_vectors,), default=None
             Weights of the vectors: one for each row.
+        positions : array-like of shape (n_vectors,), default=None
+            Places of the vectors in their groups: one number for each row, such as a time stamp. ``None`` means the
+            order of the rows of each label.
         consecutive : bool, default=False
             Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
 
@@ -207,13 +246,16 @@ class Groups:
         order = np.argsort(codes, kind="stable")
         if weights is not None:
             weights = checks.check_per_row(weights, "weights", len(table))[order]
-        return cls(table, offsets_of(counts), indices=order, weights=weights), unique_labels
+        if positions is not None:
+            positions = checks.check_per_row(positions, "positions", len(table))[order]
+        return cls(table, offsets_of(counts), indices=order, weights=weights, positions=positions), unique_labels
 
     @classmethod
     def concatenate(cls, collections: Sequence[Groups]) -> Groups:
         """Join collections one after the other; vectors are copied only when their tables differ.
 
-        If only some collections have labels, the vectors of the others are labelled None.
+        If only some collections have labels, the vectors of the others are labelled None. If only some have positions,
+        those of the others are their order.
         """
         first, *others = collections
         if not others:
@@ -222,16 +264,19 @@ class Groups:
         weights = None
         if any(g.weights is not None for g in collections):
             weights = np.concatenate([g.row_weights for g in collections])
+        positions = None
+        if any(g.positions is not None for g in collections):
+            positions = np.concatenate([g.row_positions for g in collections])
         if all(g.vectors is first.vectors and g._names is first._names for g in others):
             indices = np.concatenate([g.row_indices for g in collections])
-            return packed(first.vectors, offsets_of(sizes), indices, weights, first._names)
+            return packed(first.vectors, offsets_of(sizes), indices, weights, first._names, positions)
         starts = offsets_of([len(g.vectors) for g in collections])[:-1]
         indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
         vectors = np.concatenate([g.vectors for g in collections])
         names = None
         if any(g._names is not None for g in collections):
             names = np.concatenate([[None] * len(g.vectors) if g._names is None else g._names for g in collections])
-        return packed(vectors, offsets_of(sizes), indices, weights, names)
+        return packed(vectors, offsets_of(sizes), indices, weights, names, positions)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -262,6 +307,14 @@ class Groups:
     def row_weights(self) -> np.ndarray:
         """Weight of each row, 1 where no weights are given."""
         return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @property
+    def row_positions(self) -> np.ndarray:
+        """Place of each row in its group, from -1 to 1: its position or, where none are given, its order."""
+        if self.positions is not None:
+            return self.positions
+        within = np.arange(self.n_rows) - np.repeat(self.offsets[:-1], self.sizes)
+        return (2 * within + 1) / np.repeat(self.sizes, self.sizes) - 1
 
     @property
     def row_indices(self) -> np.ndarray:
@@ -296,6 +349,8 @@ class Groups:
             notes.append("weighted")
         if self._names is not None:
             notes.append("labelled")
+        if self.positions is not None:
+            notes.append("with positions")
         return f"Groups({', '.join(notes)})"
 
     @overload
@@ -331,19 +386,24 @@ class Groups:
         return slice(self.offsets[i], self.offsets[i + 1])
 
     def _cut(self, rows: slice, offsets: np.ndarray) -> Groups:
-        """Select consecutive rows without copying; `offsets` count from the first row of this collection."""
+        """Select consecutive rows without copying; `offsets` count from the first row of this collection.
+
+        Where rows are part of a group, their places are kept only if they are positions: see `placed`.
+        """
         offsets = np.clip(offsets, rows.start, rows.stop) - rows.start
         weights = None if self.weights is None else self.weights[rows]
+        positions = None if self.positions is None else self.positions[rows]
         if self.indices is not None:
-            return packed(self.vectors, offsets, self.indices[rows], weights, self._names)
+            return packed(self.vectors, offsets, self.indices[rows], weights, self._names, positions)
         names = None if self._names is None else self._names[rows]
-        return packed(self.vectors[rows], offsets, None, weights, names)
+        return packed(self.vectors[rows], offsets, None, weights, names, positions)
 
     def _take(self, rows: np.ndarray, offsets: np.ndarray) -> Groups:
-        """Select any rows; the table stays the same."""
+        """Select any rows; the table stays the same. Places are kept as by `_cut`."""
         indices = rows if self.indices is None else self.indices[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return packed(self.vectors, offsets, indices, weights, self._names)
+        positions = None if self.positions is None else self.positions[rows]
+        return packed(self.vectors, offsets, indices, weights, self._names, positions)
 
     def pooled(self, labels: ArrayLike | None = None) -> Groups:
         """Pool groups: one group with all vectors of the groups that share a label.
@@ -360,23 +420,25 @@ class Groups:
         -------
         groups : Groups
             One group per distinct label, in sorted order of the labels, with vectors in their order. The table is
-            shared; weights and names of vectors are kept.
+            shared; weights and names of vectors are kept, and so are the places that they had in their own groups.
 
         Examples
         --------
         >>> from sklearn_mcsg import Groups
         >>> groups = Groups.from_list([[[1.0], [2.0]], [[5.0]], [[3.0]]])
         >>> groups.pooled(["b", "a", "b"])
-        Groups(n_groups=2, n_features=1, sizes=1..3, shared table of 4 rows)
+        Groups(n_groups=2, n_features=1, sizes=1..3, shared table of 4 rows, with positions)
         >>> groups.pooled()[0].ravel()
         array([1., 2., 5., 3.])
+        >>> groups.pooled().positions
+        array([-0.5,  0.5,  0. ,  0. ])
         """
         if labels is None:
-            return united(self)
+            return united(placed(self))
         if np.shape(labels) != self.shape:
             raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
         names, codes = np.unique(labels, return_inverse=True)
-        return united(self, codes, len(names))
+        return united(placed(self), codes, len(names))
 
     def rows(self) -> np.ndarray:
         """All vectors in float64, group after group."""
@@ -408,23 +470,34 @@ def packed(
     indices: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     names: np.ndarray | None = None,
+    positions: np.ndarray | None = None,
 ) -> Groups:
     """Groups from parts that are known to be valid; `names` has one name per row of `vectors`."""
     groups = Groups.__new__(Groups)
-    vars(groups).update(vectors=vectors, offsets=offsets, indices=indices, weights=weights, _names=names)
+    vars(groups).update(
+        vectors=vectors, offsets=offsets, indices=indices, weights=weights, _names=names, positions=positions
+    )
     return groups
+
+
+def placed(groups: Groups) -> Groups:
+    """The groups with positions: call it before groups are torn apart or joined, where places matter."""
+    if groups.positions is not None:
+        return groups
+    return packed(groups.vectors, groups.offsets, groups.indices, groups.weights, groups._names, groups.row_positions)
 
 
 def united(groups: Groups, codes: np.ndarray | None = None, n_groups: int = 1) -> Groups:
     """Merge the groups that have the same code, from 0 to `n_groups` - 1; without codes, all of them.
 
-    Unused codes give empty groups.
+    Unused codes give empty groups. Vectors keep their places only if these are positions: see `placed`.
     """
     codes = np.zeros(len(groups), dtype=int) if codes is None else codes
     is_sorted = (codes[:-1] <= codes[1:]).all()
     picked = groups if is_sorted else groups[np.argsort(codes, kind="stable")]
     sizes = np.bincount(codes, weights=groups.sizes, minlength=n_groups).astype(int)
-    return packed(picked.vectors, offsets_of(sizes), picked.indices, picked.weights, picked._names)
+    offsets = offsets_of(sizes)
+    return packed(picked.vectors, offsets, picked.indices, picked.weights, picked._names, picked.positions)
 
 
 def offsets_of(sizes: ArrayLike) -> np.ndarray:

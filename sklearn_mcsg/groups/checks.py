@@ -117,6 +117,24 @@ def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     return weights
 
 
+def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
+    """Check that there is one finite place for each row."""
+    positions = np.asarray(positions)
+    if positions.dtype.kind in "mM":
+        raise TypeError(f"positions must hold numbers, got {positions.dtype}: pass them as positions.astype(float).")
+    positions = check_numeric(positions, "positions").astype(np.float64, copy=False)
+    if positions.shape != (offsets[-1],):
+        raise ValueError(
+            f"positions must hold one number per vector, shape ({offsets[-1]},), got shape {positions.shape}."
+        )
+    wrong = ~np.isfinite(positions)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        group = int(np.searchsorted(offsets, row, side="right")) - 1
+        raise ValueError(f"Group {group} has position {positions[row]}: positions must be finite.")
+    return positions
+
+
 def check_totals(totals: np.ndarray) -> None:
     """Raise unless the weights of each group sum to 0, or to a number whose products double precision can hold."""
     wrong = (totals != 0) & ~((totals >= 1 / LARGEST_WEIGHT) & (totals <= LARGEST_WEIGHT))

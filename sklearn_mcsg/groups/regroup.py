@@ -1,6 +1,7 @@
 """The same vectors, grouped in another way: divided, condensed, without weights or names.
 
-None of these functions copies vectors; the table stays shared.
+None of these functions copies vectors; the table stays shared. Functions that tear groups apart keep the places of
+vectors only if these are positions: see `placed`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ def balanced(groups: Groups) -> Groups:
     """The groups with weights that sum to 1 in each group; groups of total weight 0 keep it."""
     totals = per_vector(groups.totals, groups)
     weights = np.divide(groups.row_weights, totals, out=np.zeros(len(totals)), where=totals > 0)
-    return packed(groups.vectors, groups.offsets, groups.indices, weights, groups._names)
+    return packed(groups.vectors, groups.offsets, groups.indices, weights, groups._names, groups.positions)
 
 
 def without_labels(groups: Groups) -> Groups:
     """The groups without names."""
-    return packed(groups.vectors, groups.offsets, groups.indices, groups.weights)
+    return packed(groups.vectors, groups.offsets, groups.indices, groups.weights, positions=groups.positions)
 
 
 def without_weightless(groups: Groups) -> Groups:
@@ -39,7 +40,7 @@ def without_weightless(groups: Groups) -> Groups:
 def condensed(groups: Groups) -> Groups:
     """The groups, where large ones hold each row of the table once, with the sum of its weights.
 
-    Only groups that are too large for one block are condensed, and only if they share a table.
+    Only groups that are too large for one block are condensed, and only if they share a table. Places are lost.
     """
     large = np.flatnonzero(groups.sizes > block_rows(groups))
     if groups.indices is None or not len(large):

@@ -19,9 +19,10 @@ from sklearn_mcsg.likelihoods._base import (
 )
 from sklearn_mcsg.likelihoods._diagonal import DiagonalGaussian
 from sklearn_mcsg.likelihoods._full import FullGaussian
-from sklearn_mcsg.likelihoods._priors import NormalGamma, NormalWishart
+from sklearn_mcsg.likelihoods._priors import NormalGamma, NormalGammaTrend, NormalWishart
 from sklearn_mcsg.likelihoods._spherical import SphericalGaussian
 from sklearn_mcsg.likelihoods._statistics import Statistics, by_blocks
+from sklearn_mcsg.likelihoods._trend import TrendGaussian
 from sklearn_mcsg.likelihoods._vmf import VonMisesFisher
 
 __all__ = [
@@ -31,10 +32,12 @@ __all__ = [
     "FullGaussian",
     "Likelihood",
     "NormalGamma",
+    "NormalGammaTrend",
     "NormalWishart",
     "Segments",
     "SphericalGaussian",
     "Statistics",
+    "TrendGaussian",
     "VonMisesFisher",
     "by_blocks",
     "fit_pairs",
@@ -43,4 +46,10 @@ __all__ = [
     "pooled_nbytes",
 ]
 
-LIKELIHOODS = {"diag": DiagonalGaussian, "spherical": SphericalGaussian, "full": FullGaussian, "vmf": VonMisesFisher}
+LIKELIHOODS = {
+    "diag": DiagonalGaussian,
+    "spherical": SphericalGaussian,
+    "full": FullGaussian,
+    "vmf": VonMisesFisher,
+    "trend": TrendGaussian,
+}

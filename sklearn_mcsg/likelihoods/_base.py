@@ -76,6 +76,8 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `array_unions`             a subclass of `ArrayUnions`, which does so for arrays of other libraries than NumPy
     `max_coordinate_features`  the most features for which `coordinates` is defined; ``None`` means any number
     `has_kernel`               whether distances of balanced groups are conditionally negative definite
+    `uses_positions`           whether the places of vectors in their groups matter: groups then have `positions`, and
+                               methods that take vectors also get ``positions=``, the place of each
     =========================  ===================================================================================
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
@@ -108,6 +110,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
     has_kernel: ClassVar[bool] = False
+    uses_positions: ClassVar[bool] = False
     prior: Any  # of likelihoods that define `log_evidence`
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -170,18 +173,23 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
         """Statistics of the same groups with weights that sum to 1 in each; empty groups stay empty."""
         raise TypeError(f"{type(self).__name__} defines no balance.")
 
-    def coordinates(self, statistics: S, corpus: S) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates of location and of scale, one row per group, in which a comparison is a squared distance.
+    def coordinates(self, statistics: S, corpus: S) -> tuple[np.ndarray, ...]:
+        """Coordinates of location, of scale and, if there are any, of order, one row per group.
 
-        They are those of the Fisher metric at `corpus`, the statistics of one group with the corpus' mean and variance.
+        In these coordinates a comparison is a squared distance. They are those of the Fisher metric at `corpus`, the
+        statistics of one group with the corpus' mean and variance.
         """
         raise TypeError(f"{type(self).__name__} defines no coordinates.")
 
     def coordinate_shares(
         self, statistics: S, corpus: S, vectors: np.ndarray, weights: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, ...]:
         """Part of each vector of one group in its coordinates; the pseudo-vectors of a prior have the rest."""
         raise TypeError(f"{type(self).__name__} defines no coordinate_shares, which an explanation by pairs needs.")
+
+    def places_of(self, groups: Groups) -> dict[str, np.ndarray]:
+        """The keyword arguments that methods take beside the vectors of groups: their places, if these matter."""
+        return {"positions": groups.row_positions} if self.uses_positions else {}
 
     def has_coordinates(self, n_features: int) -> bool:
         """Whether the class defines coordinates for this number of features."""

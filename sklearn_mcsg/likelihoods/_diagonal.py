@@ -7,7 +7,6 @@ fourth moments follow in closed form. Pseudo-vectors of a prior are normally dis
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -225,8 +224,8 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledSides:
-    """Moments of two collections of groups, scaled and padded for the kernels that sum log scatters over features.
+class FeatureScale:
+    """How features are scaled and padded for the kernels that sum log scatters over them.
 
     A kernel multiplies `step` scatters before it extracts the exponent. For feature k, all pooled scatters lie between
     `low` (the two smallest scatters) and `high` (the two largest, and the farthest means at the largest weight). Each
@@ -236,21 +235,91 @@ class ScaledSides:
 
     Attributes
     ----------
+    exponents : ndarray of shape (n_features,)
+        Powers of two that means are multiplied by; scatters are multiplied by their squares.
+    centre : ndarray of shape (n_features,) or float
+        What is subtracted from means.
+    step : int
+        Number of features whose scatters are multiplied before the exponent is extracted.
+    dtype : dtype
+        Precision of the kernel.
+    """
+
+    exponents: np.ndarray
+    centre: Any
+    step: int
+    dtype: np.dtype
+
+    @classmethod
+    def of(
+        cls,
+        low: np.ndarray,
+        high: np.ndarray,
+        first: np.ndarray,
+        last: np.ndarray,
+        product: float,
+        dtype: np.dtype,
+        has_fourth: bool = False,
+    ) -> FeatureScale:
+        """The scale for scatters from `low` to `high`; raise `RangeError` if they differ too widely for products.
+
+        `first` and `last` are the least and the largest means, `product` is that of the largest weights.
+        """
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            middle = 0.25 * np.log2(low) + 0.25 * np.log2(high)
+            bits = (0.5 * np.log2(high / low)).max() + 2
+        if has_fourth or bits > 20 or product > 2.0**126:  # too wide a range for single precision
+            dtype = np.dtype(np.float64)
+        room = 250 if has_fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments: they multiply squares
+        if not 2 * bits <= room:
+            raise RangeError
+        # 16 features at a time, unless 8 at a time need less padding
+        step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
+        return cls(-np.round(middle), 0.5 * (first + last) if dtype == np.float32 else 0.0, step, dtype)
+
+    @property
+    def unscaled(self) -> float:
+        """What the scale adds to each sum of log scatters, with the opposite sign."""
+        return -2 * np.log(2) * self.exponents.sum()
+
+    def padded(self, values: np.ndarray, power: int, rows: int, transposed: bool) -> np.ndarray:
+        """Numbers of groups in the unit of a power of means, in the form that the kernels take.
+
+        The left side gets more rows, the right side is transposed. Padding multiplies products by 1 and adds 0 to sums.
+        """
+        n_groups, d = values.shape
+        shape = n_groups + rows, d + -d % self.step
+        array = np.zeros(shape[::-1] if transposed else shape, self.dtype)
+        view = array.T if transposed else array
+        view[:, d:] = power == 2 and not transposed
+        view[n_groups:, :d] = 1
+        own = view[:n_groups, :d]
+        single, double = 2.0**self.exponents, 4.0**self.exponents
+        factor, *others = {1: (single,), 2: (double,), 3: (single, double), 4: (double, double)}[power]
+        np.multiply(values, factor, out=own, casting="same_kind")
+        for factor in others:
+            own *= factor
+        return array
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledSides:
+    """Moments of two collections of groups, scaled and padded for the kernels that sum log scatters over features.
+
+    Attributes
+    ----------
     left, right : list of ndarray
         Weights, means, scatters and, if given, higher moments; the right side is transposed.
     n_left : int
         Number of left groups, without padding.
-    step : int
-        Number of features whose scatters are multiplied before the exponent is extracted.
-    unscaled : float
-        What the scale adds to each sum of log scatters, with the opposite sign.
+    scale : FeatureScale
+        The scale of the features.
     """
 
     left: list[np.ndarray]
     right: list[np.ndarray]
     n_left: int
-    step: int
-    unscaled: float
+    scale: FeatureScale
 
     @classmethod
     def of(cls, left: tuple, right: tuple, dtype: np.dtype) -> ScaledSides:
@@ -265,21 +334,17 @@ class ScaledSides:
             last = np.maximum(left[1].max(axis=0), right[1].max(axis=0))
             low = left[2].min(axis=0) + right[2].min(axis=0)
             high = left[2].max(axis=0) + right[2].max(axis=0) + weight * (last - first) ** 2
-            middle = 0.25 * np.log2(low) + 0.25 * np.log2(high)
-            bits = (0.5 * np.log2(high / low)).max() + 2
-        has_fourth = len(left) > 3
-        if has_fourth or bits > 20 or product > 2.0**126:  # too wide a range for single precision
-            dtype = np.dtype(np.float64)
-        room = 250 if has_fourth else np.finfo(dtype).maxexp - 4  # less for fourth moments: they multiply squares
-        if not 2 * bits <= room:
-            raise RangeError
-        # 16 features at a time, unless 8 at a time need less padding
-        step = 2 * int(min(16 if -len(low) % 16 == -len(low) % 8 else 8, room / bits) // 2)
-        scale = -np.round(middle)
-        centre = 0.5 * (first + last) if dtype == np.float32 else 0.0
-        padded = partial(_scaled_and_padded, scale=scale, centre=centre, step=step, dtype=dtype)
-        unscaled = -2 * np.log(2) * scale.sum()
-        return cls(padded(left, 1, transposed=False), padded(right, 0, transposed=True), len(left[0]), step, unscaled)
+        scale = FeatureScale.of(low, high, first, last, product, dtype, has_fourth=len(left) > 3)
+
+        def padded(side: tuple, transposed: bool) -> list[np.ndarray]:
+            n, mean, *moments = side
+            rows = 0 if transposed else -len(n) % load_kernels().ROWS
+            arrays = (
+                scale.padded(m, power, rows, transposed) for power, m in enumerate((mean - scale.centre, *moments), 1)
+            )
+            return [np.concatenate([n, np.ones(rows)]).astype(scale.dtype), *arrays]
+
+        return cls(padded(left, False), padded(right, True), len(left[0]), scale)
 
     @property
     def has_fourth(self) -> bool:
@@ -291,7 +356,7 @@ class ScaledSides:
 
         If `times` is the number of features, they are log variances.
         """
-        (log_products,) = self._computed(f"log_products_{self.left[1].dtype.name}", times, 1)
+        (log_products,) = self._computed(f"log_products_{self.scale.dtype.name}", times, 1)
         return log_products
 
     def log_products_and_kurtosis(self, times: int) -> list[np.ndarray]:
@@ -300,28 +365,6 @@ class ScaledSides:
 
     def _computed(self, kernel: str, times: int, n_results: int) -> list[np.ndarray]:
         results = [np.empty((len(self.left[0]), len(self.right[0]))) for _ in range(n_results)]
-        getattr(load_kernels(), kernel)(*self.left, *self.right, self.step, times, self.unscaled, *results)
+        scale = self.scale
+        getattr(load_kernels(), kernel)(*self.left, *self.right, scale.step, times, scale.unscaled, *results)
         return [result[: self.n_left] for result in results]
-
-
-def _scaled_and_padded(
-    side: tuple, filler: float, transposed: bool, scale: np.ndarray, centre: Any, step: int, dtype: np.dtype
-) -> list[np.ndarray]:
-    """Arrays in the form that the kernels take; padding multiplies products by 1 and adds 0 to sums."""
-    n, mean, *moments = side
-    factors = [2.0**scale, 4.0**scale]  # for means and for scatters
-    rows = 0 if transposed else -len(n) % load_kernels().ROWS
-    powers = [(mean - centre, factors[:1]), (moments[0], factors[1:])]
-    powers += list(zip(moments[1:], (factors, factors[1:] * 2), strict=False))
-    arrays = [np.concatenate([n, np.ones(rows)]).astype(dtype)]
-    for order, (power, multipliers) in enumerate(powers):
-        shape = len(n) + rows, len(scale) + -len(scale) % step
-        array = np.zeros(shape[::-1] if transposed else shape, dtype)
-        view = array.T if transposed else array
-        view[:, len(scale) :] = filler if order == 1 else 0
-        view[len(n) :, : len(scale)] = 1
-        np.multiply(power, multipliers[0], out=view[: len(n), : len(scale)], casting="same_kind")
-        for multiplier in multipliers[1:]:
-            view[: len(n), : len(scale)] *= multiplier
-        arrays.append(array)
-    return arrays

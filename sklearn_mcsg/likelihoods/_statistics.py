@@ -241,16 +241,18 @@ def _row_nbytes(value: object) -> int:
     return value.nbytes // max(1, len(value)) if isinstance(value, np.ndarray) else 0
 
 
-def by_blocks(groups: Groups, moments: Callable[[Groups], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+def by_blocks(
+    groups: Groups, moments: Callable[[Groups], tuple[np.ndarray, ...]], merge: Callable[..., Any] | None = None
+) -> tuple[np.ndarray, ...]:
     """Moments of groups, computed for blocks that fit into the working memory; larger groups in pieces.
 
-    `moments` returns weights, means and centred power sums, as `merge_moments` takes them.
+    `moments` returns weights, means and centred power sums, as `merge_moments` takes them, or what `merge` takes.
     """
     joined: tuple[np.ndarray, ...] = ()
     for block in blocks(groups):
         some = groups[block]
         if some.n_rows > block_rows(some):  # a single group
-            found = reduce(merge_moments, (moments(piece) for _, piece in pieces(some, block_rows(some))))
+            found = reduce(merge or merge_moments, (moments(piece) for _, piece in pieces(some, block_rows(some))))
         else:
             found = moments(some)
         joined = joined or tuple(np.empty((len(groups), *moment.shape[1:])) for moment in found)

@@ -40,6 +40,7 @@ _LAYOUTS = {  # unsigned and signed integers of the same width, bits of the frac
     np.float64: (np.uint64, np.int64, 52, 1023),
     np.float32: (np.uint32, np.int32, 23, 127),
 }
+LEAST_REACH = 1e-20  # of the weight, as in `_trend`: places that vary less have no slope
 LANES = 8  # matrices that are factorised together
 _TINY, _EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 _SQRT_2, _LOG_2 = math.sqrt(2.0), math.log(2.0)
@@ -198,6 +199,79 @@ def _log_products(dtype):
                             p3[j] *= (u + s3a + w3[j] * (x - m3a) ** 2) * (v + s3b + w3[j] * (y - m3b) ** 2)
                     for q in range(r, r + ROWS):
                         take_exponents(product[q, :width], exponent[q])
+            for r in range(height):
+                row = out[top + r, start:stop]
+                row[:] = constant
+                add_logarithms(product[r], exponent[r], 1.0, row)
+                _subtract_log_total(n[top + r], n_right[start:stop], times, total[:width], total_exponent, row)
+
+    return kernel
+
+
+def _trend_log_products(dtype):
+    """Compile, for a dtype, the same sum for lines.
+
+    Let e be the difference of two means, d that of their mean places, and b and c the slopes of the two lines, whose
+    places have the scatters p and q. The scatter of a union about its line exceeds those of its parts by
+
+        pq / (p + q) (c - b)^2 + w (p + q) / (p + q + w d^2) (e - d (p b + q c) / (p + q))^2:
+
+    the difference of the slopes, and that of the means from what the common slope explains. If no part has a slope, a
+    line goes through both means or, if their places are equal, their difference counts as in the diagonal model.
+    """
+    signed = _LAYOUTS[dtype][1]
+
+    @compiled
+    def kernel(
+        n, place, reach, mu, beta, scatter,
+        n_right, place_right, reach_right, mu_right, beta_right, scatter_right,
+        step, times, constant, out,
+    ):  # fmt: skip
+        d, m = mu_right.shape
+        product, exponent = np.empty((TILE, WIDTH), dtype), np.empty((TILE, WIDTH), signed)
+        state = np.empty((TILE, 4, WIDTH), dtype)
+        total, total_exponent = np.empty(WIDTH), np.empty(WIDTH, np.int64)
+        for tile in _tiles(n.shape[0], m, TILE):
+            top, height, start, width = tile[0], tile[1], tile[2], tile[3]
+            stop = start + width
+            for r in range(height):
+                i = top + r
+                for j in range(width):
+                    other, q = n_right[start + j], reach_right[start + j]
+                    both, p = n[i] + other, reach[i] + q
+                    weight, apart = n[i] * other / both, place_right[start + j] - place[i]
+                    union = p + weight * apart * apart
+                    share = q / p if p > 0 else 0.0
+                    varies = union > LEAST_REACH * both
+                    state[r, 0, j] = weight * (p / union) if varies else weight
+                    state[r, 1, j] = reach[i] * share
+                    state[r, 2, j] = apart * (1 - share) if varies else 0.0
+                    state[r, 3, j] = apart * share if varies else 0.0
+                    product[r, j] = 1
+                    exponent[r, j] = 0
+            for k0 in range(0, d, step):
+                for r in range(0, height, 2):
+                    i = top + r
+                    p0, p1 = product[r], product[r + 1]
+                    w0, w1, v0, v1 = state[r, 0], state[r + 1, 0], state[r, 1], state[r + 1, 1]
+                    f0, f1, g0, g1 = state[r, 2], state[r + 1, 2], state[r, 3], state[r + 1, 3]
+                    for k in range(k0, k0 + step, 2):
+                        mu_a, mu_b = mu_right[k, start:stop], mu_right[k + 1, start:stop]
+                        be_a, be_b = beta_right[k, start:stop], beta_right[k + 1, start:stop]
+                        sc_a, sc_b = scatter_right[k, start:stop], scatter_right[k + 1, start:stop]
+                        m0a, m1a, m0b, m1b = mu[i, k], mu[i + 1, k], mu[i, k + 1], mu[i + 1, k + 1]
+                        b0a, b1a, b0b, b1b = beta[i, k], beta[i + 1, k], beta[i, k + 1], beta[i + 1, k + 1]
+                        s0a, s1a, s0b, s1b = scatter[i, k], scatter[i + 1, k], scatter[i, k + 1], scatter[i + 1, k + 1]
+                        for j in range(width):
+                            x, y, b, c, u, v = mu_a[j], mu_b[j], be_a[j], be_b[j], sc_a[j], sc_b[j]
+                            p0[j] *= (
+                                u + s0a + v0[j] * (b - b0a) ** 2 + w0[j] * (x - m0a - f0[j] * b0a - g0[j] * b) ** 2
+                            ) * (v + s0b + v0[j] * (c - b0b) ** 2 + w0[j] * (y - m0b - f0[j] * b0b - g0[j] * c) ** 2)
+                            p1[j] *= (
+                                u + s1a + v1[j] * (b - b1a) ** 2 + w1[j] * (x - m1a - f1[j] * b1a - g1[j] * b) ** 2
+                            ) * (v + s1b + v1[j] * (c - b1b) ** 2 + w1[j] * (y - m1b - f1[j] * b1b - g1[j] * c) ** 2)
+                    take_exponents(product[r, :width], exponent[r])
+                    take_exponents(product[r + 1, :width], exponent[r + 1])
             for r in range(height):
                 row = out[top + r, start:stop]
                 row[:] = constant
@@ -485,6 +559,10 @@ def scatter_log_dets(n, sizes, means, scatters, n_right, most, means_right, scat
 
 
 log_products_float64, log_products_float32 = _log_products(np.float64), _log_products(np.float32)
+trend_log_products_float64, trend_log_products_float32 = (
+    _trend_log_products(np.float64),
+    _trend_log_products(np.float32),
+)
 
 
 def are_loaded(names: tuple[str, ...]) -> bool:

@@ -228,10 +228,10 @@ def _complete_linkage(n: int, left: np.ndarray, right: np.ndarray, distances: np
 
 
 def _first_equal(groups: Groups) -> np.ndarray:
-    """Index of the first group with the same vectors and weights in the same order, for each group."""
+    """Index of the first group with the same vectors, weights and positions in the same order, for each group."""
     seen: dict[bytes, int] = {}
     vectors = groups.vectors if groups.indices is None else groups.indices
-    parts = [vectors] if groups.weights is None else [vectors, groups.weights]
+    parts = [part for part in (vectors, groups.weights, groups.positions) if part is not None]
     first = []
     for i in range(len(groups)):
         content = b"".join(part[rows_of(groups, i)].tobytes() for part in parts)

@@ -47,13 +47,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf", "squared_error"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend", "squared_error"} or Likelihood, default="diag"
         The model of a group: here, of a segment. See `ModelComparisonSimilarity`. With ``"squared_error"`` segments
         differ in their means only; their number is then found by shuffling unless it is given. If samples are groups of
         several vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
-        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` only. The squared error
-        has no criterion.
+        The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` and ``"trend"``
+        only. The squared error has no criterion.
     n_segments : int, "shuffle" or None, default=None
         Number of segments:
 
@@ -210,6 +210,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
                 f"reduce them, for example by PCA, or choose likelihood='diag'."
             )
         embedding, sequence = self._embedded(groups) if ragged else (None, groups)
+        sequence = start.placed(sequence)  # every row is in the middle of its own group
         rows = start.statistics(sequence)
         model = self._learnt(start, sequence)
         boundaries, evidence, gain = self._find(choose_costs(model, rows))
@@ -269,7 +270,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         begin, middle, end = [0, *self.boundaries_, len(self.labels_)][boundary : boundary + 3]
         both = self._sequence[begin:end]
         two = united(both, np.repeat([0, 1], [middle - begin, end - middle]), 2)
-        labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=[f"row {i}" for i in range(begin, end)])
+        names = [f"row {i}" for i in range(begin, end)]
+        labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=names, positions=two.positions)
         separate = self._model.pooled_information(self._model.statistics(two)).sum()
         together = self._model.pooled_information(self._model.statistics(united(both)))[0]
         position = position_penalty(self._model, len(self.labels_))

@@ -38,7 +38,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
     Parameters
     ----------
-    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: a normal distribution with diagonal, spherical or full covariance, or a
         von Mises-Fisher distribution of the vectors' directions.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"

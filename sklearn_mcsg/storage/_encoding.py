@@ -256,7 +256,7 @@ def encode(value: object, attached: Attached) -> Any:
         )
     if isinstance(value, Groups):
         state = value.__getstate__()
-        parts: dict[str, Any] = {key: state[key] for key in ("vectors", "offsets", "indices", "weights")}
+        parts: dict[str, Any] = {key: state[key] for key in ("vectors", "offsets", "indices", "weights", "positions")}
     elif is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:

@@ -53,7 +53,7 @@ def make_text_similarity(
         Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
-    likelihood : {"diag", "spherical", "full", "vmf"} or Likelihood, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: here, of a text. See `ModelComparisonSimilarity`.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`.
@@ -130,7 +130,7 @@ def make_text_embedding(
         Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words without a vector.
-    likelihood : {"diag", "spherical", "full", "vmf"}, Likelihood or similarity estimator, default="diag"
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"}, Likelihood or similarity estimator, default="diag"
         The model of a group: here, of a text. See `ModelComparisonSimilarity`.
     whiten : "auto" or float, default="auto"
         Power of whitening, from 0 (none) to 1 (all components get unit variance). ``"auto"`` follows from `vectors`,
