@@ -30,6 +30,7 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.cli._compare import _details
+from sklearn_mcsg.groups import regroup
 
 GAUSSIANS = [name for name in LIKELIHOODS if name != "vmf"]
 
@@ -657,3 +658,16 @@ def test_wrong_types_get_a_sentence():
         explain_texts(pipeline, "the cat", ["the Dog"])
     with pytest.raises(NotFittedError, match="prior_strength > 0 must be learnt"):
         ModelComparisonSimilarity(prior_strength=1).explain(x, x)
+
+
+def test_order_counts_in_explanations_of_long_texts(monkeypatch):
+    """A long text is explained by its different words only where their order does not matter."""
+    monkeypatch.setattr(regroup, "block_rows", lambda groups: 4)
+    texts = ["dog bites man and man bites dog", "man bites dog and the dog bites", "a storm at sea", "cold winds blow"]
+    for likelihood, n_words in (("trend", 7), ("diag", 4)):
+        pipeline = make_text_embedding(likelihood=likelihood).fit(texts)
+        explanation = explain_texts(pipeline, *texts[:2])
+        groups = pipeline[0].transform(texts[:2])
+        cosine = pipeline[-1].paired(groups[:1], groups[1:], output="similarity")[0]
+        assert_allclose(explanation.similarity, cosine, atol=1e-6)
+        assert len(explanation.labels[0]) == n_words

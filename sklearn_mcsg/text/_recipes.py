@@ -9,8 +9,10 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.embedding import GroupEmbedding
+from sklearn_mcsg.engine.capabilities import instance_of
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import condensed
-from sklearn_mcsg.likelihoods import Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
 from sklearn_mcsg.text.tables import is_static_model
@@ -217,5 +219,15 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be one text, a string, got {type(text).__name__}.")
-    groups = condensed(pipeline[:-1].transform([a, b]))
-    return pipeline[-1].explain(groups[[0]], groups[[1]])
+    groups = pipeline[:-1].transform([a, b])
+    return explained(pipeline[-1], groups[[0]], groups[[1]])
+
+
+def explained(last: Any, a: Groups, b: Groups) -> Any:
+    """Explain the similarity of two texts, given as groups, by the last step of a pipeline.
+
+    Of texts of thousands of words each word is taken once, with the sum of its weights, unless their order matters.
+    """
+    likelihood = getattr(last, "likelihood", None)
+    is_ordered = isinstance(likelihood, str | Likelihood) and instance_of(likelihood, LIKELIHOODS).uses_positions
+    return last.explain(a, b) if is_ordered else last.explain(condensed(a), condensed(b))

@@ -23,11 +23,10 @@ from sklearn_mcsg._sklearn import HasMethods, StrOptions
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
-from sklearn_mcsg.groups.regroup import condensed
 from sklearn_mcsg.search import GroupNeighbors, search_of
 from sklearn_mcsg.search.nearest import smallest
 from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
-from sklearn_mcsg.text._recipes import make_text_embedding
+from sklearn_mcsg.text._recipes import explained, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
@@ -342,8 +341,8 @@ class TextSearch(BaseEstimator):
         """
         self = snapshot(self)
         check_is_fitted(self, "index_")
-        left, right = (condensed(x if isinstance(x, Groups) else self.look_up([x])) for x in (query, text))
-        return split_pipeline(self.index_.similarity_)[1].explain(left, right)
+        left, right = (x if isinstance(x, Groups) else self.look_up([x]) for x in (query, text))
+        return explained(split_pipeline(self.index_.similarity_)[1], left, right)
 
     def look_up(self, X: Sequence[Query] | Queries) -> Groups:
         """Turn queries into groups of word vectors.
