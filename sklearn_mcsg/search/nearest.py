@@ -53,6 +53,11 @@ def learn_candidates(
     )
 
 
+def candidates_for(k: int, n_candidates: int | None) -> int:
+    """Number of candidates to find k nearest groups among: as given, or else ten per neighbour and at least 100."""
+    return max(k, n_candidates or max(100, 10 * k))
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """A comparer, ready to be searched.
@@ -84,7 +89,7 @@ class Search:
 
     def nearest(self, queries: Groups | np.ndarray, k: int, *, exact: bool = False) -> Nearest:
         """The k nearest groups of each query, sorted by distance and then by index."""
-        n_candidates = max(k, self.n_candidates or max(100, 10 * k))
+        n_candidates = candidates_for(k, self.n_candidates)
         exact = exact or self.index is None or n_candidates >= len(self) - 1
         if exact and self._sends_shards:
             return self._in_shards(queries, k)

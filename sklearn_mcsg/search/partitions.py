@@ -39,7 +39,7 @@ from sklearn_mcsg._sklearn import HasMethods
 from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.search.nearest import check_algorithm, nearest_of
+from sklearn_mcsg.search.nearest import candidates_for, check_algorithm, nearest_of
 from sklearn_mcsg.search.neighbors import GroupNeighbors, checked_n_neighbors
 from sklearn_mcsg.search.parts import (
     Queries,
@@ -351,7 +351,7 @@ class PartitionedNeighbors(BaseEstimator):
 
     def _nearest(self, queries: Any, k: int) -> Any:
         """The nearest groups of a block of queries, in the future."""
-        n_candidates = None if self.algorithm == "exact" else max(k, self.n_candidates or max(100, 10 * k))
+        n_candidates = None if self.algorithm == "exact" else candidates_for(k, self.n_candidates)
         starts = (np.cumsum(self.sizes_) - self.sizes_).tolist()
         found = [
             self._cluster.submit(nearest_in_part, index, queries, start, k, n_candidates)
