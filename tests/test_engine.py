@@ -319,8 +319,8 @@ def test_kernels_compile_where_the_chosen_folder_cannot_be_written(tmp_path):
 
 
 NOWHERE = """
-from numba.core.caching import CacheImpl, UserProvidedCacheLocator
-CacheImpl._locator_classes = [UserProvidedCacheLocator]
+from numba.core.caching import CacheImpl
+CacheImpl._locator_classes = []
 """
 FULL_DISK = """
 import resource
