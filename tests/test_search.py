@@ -455,3 +455,12 @@ def test_copies(search):
     assert_same(pickle.loads(pickle.dumps(search)), search)
     assert clone(search).get_params() == search.get_params()
     assert not clone(search).__mcsg_state__()
+
+
+def test_an_index_is_updated_from_any_collection_of_texts(tmp_path):
+    first = update_index(tmp_path / "index", TextSearch(), (text for text in TEXTS[:20]))
+    assert (first.n_reused, first.index.n_texts_) == (0, 20)
+    second = update_index(tmp_path / "index", TextSearch(), np.array(TEXTS[:30]))
+    assert (second.n_reused, second.index.n_texts_) == (20, 30)
+    with pytest.raises(ValueError, match="put a single text into a list"):
+        update_index(tmp_path / "index", TextSearch(), TEXTS[0])

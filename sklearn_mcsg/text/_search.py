@@ -27,7 +27,7 @@ from sklearn_mcsg.search import GroupNeighbors, search_of
 from sklearn_mcsg.search.nearest import smallest
 from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
 from sklearn_mcsg.text._recipes import explained, make_text_embedding
-from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
+from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
@@ -452,7 +452,7 @@ class IndexUpdate(NamedTuple):
 
 
 def update_index(
-    path: Any, similarity: Any, texts: Sequence[str], *, n_jobs: int | None = None, verbose: int = 0
+    path: Any, similarity: Any, texts: Iterable[str], *, n_jobs: int | None = None, verbose: int = 0
 ) -> IndexUpdate:
     """Open the saved index of a list of texts; add missing texts, or rebuild it if it does not match.
 
@@ -466,7 +466,7 @@ def update_index(
     similarity : Pipeline or TextSearch
         What compares groups: a pipeline for texts that is not fitted, as `make_text_similarity` or
         `make_text_embedding` builds it, or a search that is to be saved with the words of the texts.
-    texts : sequence of str
+    texts : iterable of str
         The texts: all that the index is to hold.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
@@ -490,6 +490,7 @@ def update_index(
     >>> first.n_reused, second.n_reused, second.index.n_texts_
     (0, 2, 3)
     """
+    texts = texts if isinstance(texts, TokenisedTexts) else list(check_texts(texts))
     storage.check_place(path)
     note = storage.read_note(path)
     index = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
