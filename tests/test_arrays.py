@@ -33,6 +33,11 @@ TAKEN = (
     [name for name, kind in LIKELIHOODS.items() if kind.array_unions],
     [name for name, kind in CRITERIA.items() if kind.takes_arrays],
 )
+COMPARISONS = [
+    (likelihood, criterion, output)
+    for likelihood, criterion, output in product(*TAKEN, OUTPUTS)
+    if OUTPUTS[output].is_usable_for(LIKELIHOODS[likelihood](), CRITERIA[criterion]())
+]
 TOLERANCE = {"float64": 1e-10, "float32": 1e-6}
 
 
@@ -66,8 +71,7 @@ def assert_same(found, expected, like):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize(("likelihood", "criterion"), list(product(*TAKEN)))
+@pytest.mark.parametrize(("likelihood", "criterion", "output"), COMPARISONS)
 def test_similarities_are_those_of_numpy(library, likelihood, criterion, output, dtype):
     groups = make(dtype=dtype)
     arrays = [library.asarray(group) for group in groups]
@@ -113,6 +117,28 @@ def test_embeddings_are_those_of_numpy(library, likelihood, dtype):
         ours.partial_fit(arrays[:20])
         theirs.partial_fit(groups[:20])
         assert_same(ours.transform(arrays), theirs.transform(groups), arrays[0])
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_arrays_are_compared_with_a_corpus_at_other_places(library, balanced):
+    """Positions are given to NumPy's groups only: arrays, whose places are their order, are compared with them."""
+    rng = np.random.default_rng(0)
+    groups = make()
+    corpus = Groups.from_list(groups, positions=[rng.uniform(-1, 0.2, len(x)) for x in groups])
+    queries = make(6)
+    arrays = [library.asarray(query) for query in queries]
+    for output in ("similarity", "centered"):
+        model = ModelComparisonSimilarity("trend", output=output, balanced=balanced, prior_strength=0.5).fit(corpus)
+        assert_same(model.transform(arrays), model.transform(queries), arrays[0])
+
+
+def test_the_order_of_vectors_counts(library):
+    rising = np.random.default_rng(0).normal(size=(9, 2)) + np.arange(9)[:, None]
+    array = library.asarray(np.stack([rising, rising[::-1]]))
+    distances = {
+        name: to_numpy(ModelComparisonSimilarity(name, output="distance").pairwise(array)) for name in TAKEN[0]
+    }
+    assert {name for name, found in distances.items() if found[0, 1] > 1} == {"trend"}
 
 
 def test_batches_of_bounded_memory(library):
@@ -219,7 +245,7 @@ def test_what_takes_no_arrays_says_so(library):
         if (likelihood in TAKEN[0] and criterion in TAKEN[1]) or (likelihood, criterion) == ("vmf", "bayes"):
             continue
         with pytest.raises(
-            TypeError, match=r"'diag', 'spherical' with the criteria 'aic', 'bic'.*\.cpu\(\)\.numpy\(\)"
+            TypeError, match=r"'diag', 'spherical', 'trend' with the criteria 'aic', 'bic'.*\.cpu\(\)\.numpy\(\)"
         ):
             ModelComparisonSimilarity(likelihood, criterion).fit(array)
     model = ModelComparisonSimilarity().fit(array)
@@ -261,7 +287,7 @@ def test_what_takes_no_arrays_says_so(library):
         for method in methods:
             with pytest.raises(TypeError, match=rf"{name} holds arrays of another library.*\.cpu\(\)\.numpy\(\)"):
                 method(array)
-    with pytest.raises(TypeError, match=r"'diag', 'spherical'"):
+    with pytest.raises(TypeError, match=r"'diag', 'spherical', 'trend'"):
         GroupEmbedding("full").fit(array)
 
 

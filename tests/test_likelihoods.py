@@ -24,6 +24,7 @@ from sklearn_mcsg import (
 from sklearn_mcsg.engine.dispatch import choose_engine, engine_context
 from sklearn_mcsg.engine.results import DOUBLE
 from sklearn_mcsg.groups.blocks import rows_of
+from sklearn_mcsg.groups.regroup import balanced
 from sklearn_mcsg.likelihoods import Fit
 
 EPS = np.finfo(float).eps
@@ -248,6 +249,17 @@ def test_banerjee_concentration_by_name(make_groups):
         fit(VonMisesFisher("newton"), groups)
 
 
+@pytest.mark.parametrize("name", [name for name, kind in LIKELIHOODS.items() if kind().defines("balance")])
+@weighted_or_not
+def test_balancing_statistics_is_balancing_weights(name, weighted, make_groups):
+    groups = Groups.concatenate([make_groups(12, 4, (1, 9), weighted=weighted), Groups(np.empty((0, 4)), [0, 0])])
+    found = LIKELIHOODS[name]().balance(statistics_of(name, groups, order=2))
+    truth = statistics_of(name, balanced(groups), order=2)
+    for name, expected in vars(truth).items():
+        if isinstance(expected, np.ndarray):
+            assert_allclose(getattr(found, name), expected, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
 # Places ---------------------------------------------------------------------------------------------------------------
 
 
@@ -273,6 +285,19 @@ def test_a_line_is_a_mean_where_places_do_not_vary(make_groups):
         with engine_context(engine):
             lines = ModelComparisonSimilarity("trend", penalty_scale=0).pairwise(*zeros)
         assert_allclose(lines, similarity, rtol=1e-10, atol=1e-10)
+
+
+def test_lines_of_many_pairs_in_arrays_of_any_library(make_groups):
+    """Places that do not vary beside others that do; NumPy's arrays are of a library too."""
+    groups = make_groups(60, 5, (1, 7), weighted=True)
+    positions = np.random.default_rng(0).uniform(-1, 1, groups.n_rows)
+    positions[: groups.offsets[20]] = 0.25
+    likelihood = TrendGaussian()
+    statistics = statistics_of(likelihood, Groups(groups.rows(), groups.offsets, positions=positions), order=2)
+    i, j = np.divmod(np.arange(30 * 60), 60)
+    truth = likelihood.log_likelihood(likelihood.pool(statistics[i], statistics[j])).reshape(30, 60)
+    found = likelihood.log_likelihood(likelihood.array_unions(statistics[:30], statistics))
+    assert_allclose(found, truth, rtol=1e-11, atol=1e-11 * np.abs(truth).max())
 
 
 def test_a_line_goes_through_two_vectors():

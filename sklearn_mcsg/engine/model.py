@@ -6,7 +6,7 @@ groups --statistics--> Statistics --padded--> with pseudo-vectors --information-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import clone
@@ -84,8 +84,7 @@ class GroupModel:
         """Statistics of the groups as they are, without pseudo-vectors; errors number groups from `first` on."""
         with np.errstate(all="ignore"):
             if isinstance(groups, ArrayGroups):
-                statistics = self.likelihood.statistics_of_moments(*groups.moments(), self.reg_covar)
-                statistics = self.likelihood.balance(statistics) if self.balanced else statistics
+                statistics = self._statistics_of_arrays(groups)
             else:
                 weighted = self.weighted(groups)
                 statistics = self.likelihood.statistics(
@@ -97,6 +96,12 @@ class GroupModel:
         if not finite.all():
             raise_not_finite(f"A moment of group {first + int(np.argmin(finite))}")
         return statistics
+
+    def _statistics_of_arrays(self, groups: ArrayGroups) -> Statistics:
+        likelihood: Any = self.likelihood
+        n, mean, m2, *line = groups.moments(lines=likelihood.uses_positions)
+        statistics = likelihood.statistics_of_moments(n, mean, m2, self.reg_covar, *line)
+        return likelihood.balance(statistics) if self.balanced else statistics
 
     def padded(self, statistics: Statistics) -> Statistics:
         """Statistics of the groups together with the pseudo-vectors, if there are any."""

@@ -313,8 +313,7 @@ class Groups:
         """Place of each row in its group, from -1 to 1: its position or, where none are given, its order."""
         if self.positions is not None:
             return self.positions
-        within = np.arange(self.n_rows) - np.repeat(self.offsets[:-1], self.sizes)
-        return (2 * within + 1) / np.repeat(self.sizes, self.sizes) - 1
+        return places_in_order(self.sizes)
 
     @property
     def row_indices(self) -> np.ndarray:
@@ -498,6 +497,12 @@ def united(groups: Groups, codes: np.ndarray | None = None, n_groups: int = 1) -
     sizes = np.bincount(codes, weights=groups.sizes, minlength=n_groups).astype(int)
     offsets = offsets_of(sizes)
     return packed(picked.vectors, offsets, picked.indices, picked.weights, picked._names, picked.positions)
+
+
+def places_in_order(sizes: np.ndarray) -> np.ndarray:
+    """Places of the vectors of groups of given sizes, from -1 to 1, by their order alone: evenly spaced, around 0."""
+    within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)
+    return (2 * within + 1) / np.repeat(sizes, sizes) - 1
 
 
 def offsets_of(sizes: ArrayLike) -> np.ndarray:

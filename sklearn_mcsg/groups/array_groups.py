@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import DEVICE, count_within
-from sklearn_mcsg.groups._groups import Groups, offsets_of
+from sklearn_mcsg.groups._groups import Groups, offsets_of, places_in_order
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
 from sklearn_mcsg.groups.arrays import ArrayKind, is_array, is_sequence, to_numpy
 from sklearn_mcsg.groups.checks import check_widths, warn_of_zeros
@@ -99,21 +99,39 @@ class ArrayGroups:
         """The vectors of the first group, which have the features of all."""
         return self.arrays[0] if isinstance(self.arrays, list) else self.arrays[0, ...]
 
-    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sizes, means and centred sums of squares of all groups; 0 for a group without vectors."""
+    def moments(self, lines: bool = False) -> tuple[np.ndarray, ...]:
+        """Sizes, means and centred sums of squares of all groups; 0 for a group without vectors.
+
+        With `lines`, the squares are those of deviations from the line that fits a group best along the places of its
+        vectors. The slope of the line, the mean of the places and their centred sum of squares follow.
+        """
         xp = self.kind.xp
-        mean, squares = np.zeros((2, len(self), self.n_features))
+        mean, squares, slope = np.zeros((3, len(self), self.n_features))
+        reach = np.zeros(len(self))
         for rows, stack in self._stacks():
             vectors = xp.astype(stack, self.kind.working, copy=False)
             centre = xp.mean(vectors, axis=1)
             mean[rows] = to_numpy(centre)
-            squares[rows] = to_numpy(xp.sum((vectors - centre[:, None, :]) ** 2, axis=1))
+            deviation = vectors - centre[:, None, :]
+            if lines and stack.shape[1] > 1:
+                places = places_in_order(np.array([stack.shape[1]]))
+                reach[rows] = places @ places
+                along = self.kind.asarray(places)[None, :, None]
+                rise = xp.sum(deviation * along, axis=1) / float(places @ places)
+                slope[rows] = to_numpy(rise)
+                deviation -= rise[:, None, :] * along
+            squares[rows] = to_numpy(xp.sum(deviation**2, axis=1))
+        self._check_finite(mean)
+        moments = self.sizes.astype(np.float64), mean, squares
+        return (*moments, slope, np.zeros(len(self)), reach) if lines else moments
+
+    def _check_finite(self, mean: np.ndarray) -> None:
+        """Raise if the mean of a group shows that its vectors hold NaN or infinity."""
         wrong = np.flatnonzero(~np.isfinite(mean).all(axis=1))
         if len(wrong):
-            vectors = self[wrong[0] : wrong[0] + 1].vectors
+            xp, vectors = self.kind.xp, self[wrong[0] : wrong[0] + 1].vectors
             if not xp.all(xp.isfinite(vectors)):
                 raise_of_values(self.name, self.first + int(wrong[0]), bool(xp.any(xp.isnan(vectors))))
-        return self.sizes.astype(np.float64), mean, squares
 
     def _stacks(self) -> Iterator[tuple[np.ndarray, Any]]:
         """Groups of equal size as one array, as many at a time as fit into the working memory, and their indices."""

@@ -63,7 +63,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `unpool`                          probabilities of `ModelComparisonClassifier`, and removing groups from it
     `coordinates`                     `GroupEmbedding` without landmarks
     `coordinate_shares`               `GroupEmbedding.explain`
-    `balance`                         the output ``"kernel"``, if `has_kernel`
+    `balance`                         the output ``"kernel"``, if `has_kernel`; arrays of other libraries, if balanced
     `statistics_of_moments`           arrays of other libraries than NumPy, if `array_unions` is set
     `for_pairs`                       numbers of each group that are computed once, before it is compared with others
     ================================  ============================================================================
@@ -77,7 +77,8 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `max_coordinate_features`  the most features for which `coordinates` is defined; ``None`` means any number
     `has_kernel`               whether distances of balanced groups are conditionally negative definite
     `uses_positions`           whether the places of vectors in their groups matter: groups then have `positions`, and
-                               methods that take vectors also get ``positions=``, the place of each
+                               methods that take vectors also get ``positions=``, the place of each, and
+                               `statistics_of_moments` gets lines
     =========================  ===================================================================================
 
     Subclasses, and their subclasses of `Statistics`, are stored by name in saved indexes. Import the module that
@@ -154,7 +155,11 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
 
     def statistics_of_moments(self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float) -> S:
-        """Statistics from sizes, means and centred sums of squares; with `array_unions`, other arrays are accepted."""
+        """Statistics from sizes, means and centred sums of squares; with `array_unions`, other arrays are accepted.
+
+        If `uses_positions`, the squares are those about a line along each group. Three more arguments describe it: its
+        slope, the mean of the places, and their centred sum of squares.
+        """
         raise TypeError(f"{type(self).__name__} defines no statistics_of_moments.")
 
     def vector_log_likelihood(self, statistics: S, vectors: np.ndarray) -> np.ndarray:
@@ -376,6 +381,15 @@ class ArrayUnions(AllPairs[S]):
         square *= square
         square *= (self.left.n[:, None] * self.right.n[None, :] / self.n)[:, :, None]
         return square
+
+    def summed_logs(self, left: np.ndarray, right: np.ndarray, noise: float) -> np.ndarray:
+        """Log variances of all unions, summed over features, from the scatters within the groups of both sides."""
+        scatter = self.between()
+        scatter += left[:, None, :]
+        scatter += right[None, :, :]
+        scatter /= self.n[:, :, None]
+        scatter += noise
+        return self.xp.sum(self.xp.log(scatter), axis=2)
 
 
 class Segments(Weighted, Generic[S]):

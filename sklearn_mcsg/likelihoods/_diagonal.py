@@ -101,12 +101,7 @@ class DiagonalArrayUnions(ArrayUnions[DiagonalMoments]):
 
     @property
     def log_variance(self) -> np.ndarray:
-        scatter = self.between()
-        scatter += self.left.m2[:, None, :]
-        scatter += self.right.m2[None, :, :]
-        scatter /= self.n[:, :, None]
-        scatter += self.left.reg_covar
-        return self.xp.sum(self.xp.log(scatter), axis=2)
+        return self.summed_logs(self.left.m2, self.right.m2, self.left.reg_covar)
 
 
 class DiagonalSegments(Segments[DiagonalMoments]):

@@ -22,7 +22,7 @@ import numpy as np
 
 from sklearn_mcsg.groups import Groups, placed
 from sklearn_mcsg.groups.blocks import per_vector
-from sklearn_mcsg.likelihoods._base import Likelihood, Unions, load_kernels
+from sklearn_mcsg.likelihoods._base import ArrayUnions, Likelihood, Unions, load_kernels
 from sklearn_mcsg.likelihoods._diagonal import FeatureScale
 from sklearn_mcsg.likelihoods._priors import (
     LOG_2PI,
@@ -94,13 +94,14 @@ class TrendMoments(Statistics):
         """Values of the lines at a place of each group."""
         return self.mean + self.slope * (place - self.place)[:, None]
 
-    @property
-    def negative(self) -> TrendMoments:
-        """The same moments of vectors with the opposite weights."""
-        negative = replace(self, n=-self.n, scatter=-self.scatter, reach=-self.reach)
+    def times(self, factor: np.ndarray) -> TrendMoments:
+        """The same moments of vectors whose weights are multiplied by a factor for each group."""
+        column = factor[:, None]
+        scaled = replace(self, n=factor * self.n, scatter=column * self.scatter, reach=factor * self.reach)
         if self.mixed is None or self.place_moments is None:
-            return negative
-        return replace(negative, mixed=-self.mixed, place_moments=-self.place_moments)
+            return scaled
+        mixed, place_moments = column[:, :, None] * self.mixed, column * self.place_moments
+        return replace(scaled, mixed=mixed, place_moments=place_moments)
 
     def united(self, prior: NormalGammaTrend) -> TrendMoments:
         """Groups united with the prior, which counts as vectors around its line: their scatter is twice the rate."""
@@ -158,6 +159,36 @@ class TrendUnions(Unions[TrendMoments]):
         return out[: len(left)]
 
 
+class TrendArrayUnions(ArrayUnions[TrendMoments]):
+    """Log variances of all unions, summed over features."""
+
+    @property
+    def log_variance(self) -> np.ndarray:
+        return self.summed_logs(self.left.scatter, self.right.scatter, self.left.reg_covar)
+
+    def between(self) -> np.ndarray:
+        """What the scatter of each union about its line exceeds those of its groups by: see `_trend_log_products`."""
+        left, right, xp = self.left, self.right, self.xp
+        weight = left.n[:, None] * right.n[None, :] / self.n
+        apart = right.place[None, :] - left.place[:, None]
+        own = left.reach[:, None] + right.reach[None, :]
+        reach = own + weight * apart**2
+        varies = reach > LEAST_REACH * self.n
+        weight = xp.where(varies, weight * own / xp.where(varies, reach, 1.0), weight)
+        apart = xp.where(varies, apart, 0.0)
+        share = right.reach[None, :] / xp.where(own > 0, own, 1.0)
+        step = right.mean[None, :, :] - left.mean[:, None, :]
+        step -= (apart * (1 - share))[:, :, None] * left.slope[:, None, :]
+        step -= (apart * share)[:, :, None] * right.slope[None, :, :]
+        step *= step
+        step *= weight[:, :, None]
+        turn = right.slope[None, :, :] - left.slope[:, None, :]
+        turn *= turn
+        turn *= (left.reach[:, None] * share)[:, :, None]
+        step += turn
+        return step
+
+
 class TrendGaussian(Likelihood[TrendMoments]):
     r"""Normal distribution around a line along an ordered group, with a variance for each feature (``"trend"``).
 
@@ -195,6 +226,7 @@ class TrendGaussian(Likelihood[TrendMoments]):
     """
 
     unions = TrendUnions
+    array_unions = TrendArrayUnions
     uses_positions = True
 
     _parameter_constraints: ClassVar[dict] = {"prior": [NormalGammaTrend, None]}
@@ -211,6 +243,12 @@ class TrendGaussian(Likelihood[TrendMoments]):
         moments = by_blocks(placed(groups), lambda block: _line_moments(block, order), merge)
         return TrendMoments(*moments, reg_covar=reg_covar)
 
+    def statistics_of_moments(
+        self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float, *line: np.ndarray
+    ) -> TrendMoments:
+        slope, place, reach = line
+        return TrendMoments(n, mean, slope, m2, place, reach, reg_covar=reg_covar)
+
     def pool(self, a: TrendMoments, b: TrendMoments) -> TrendMoments:
         return _merged(a, b)
 
@@ -218,7 +256,7 @@ class TrendGaussian(Likelihood[TrendMoments]):
         b = replace(b, n=np.minimum(b.n, a.n))
         means = unmerge_means(a.n, a.mean, b.n, b.mean)
         places = unmerge_means(a.n, a.place[:, None], b.n, b.place[:, None])
-        return _fitted(means.n, means.mean, places.mean[:, 0], (a, b.negative), means.remainder)
+        return _fitted(means.n, means.mean, places.mean[:, 0], (a, b.times(-np.ones(len(b)))), means.remainder)
 
     def log_likelihood(self, statistics: Any) -> np.ndarray:
         return statistics.weighted(statistics.log_variance, statistics.n_features * (LOG_2PI + 1), -0.5)
@@ -249,6 +287,11 @@ class TrendGaussian(Likelihood[TrendMoments]):
         d = statistics.n_features
         evidence = self.prior.log_evidence(statistics, statistics.log_rate(self.prior), scales=d)
         return evidence + 0.5 * d * (np.log(self.prior.kappa_slope) - statistics.log_reach(self.prior))
+
+    def balance(self, statistics: TrendMoments) -> TrendMoments:
+        n = statistics.n
+        share = np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
+        return replace(statistics.times(share), n=np.sign(n))
 
     def coordinates(self, statistics: TrendMoments, corpus: TrendMoments) -> tuple[np.ndarray, ...]:
         deviation, turn = np.sqrt(corpus.variance), statistics.slope - corpus.slope
@@ -301,14 +344,13 @@ class TrendGaussian(Likelihood[TrendMoments]):
     def pseudo_group(self, statistics: TrendMoments, strength: float) -> TrendMoments:
         """Pseudo-vectors around the line of the corpus, at its places."""
         whole = _corpus(statistics)
-        share = strength / whole.n
-        one = replace(whole, n=np.array([strength]), scatter=share[:, None] * whole.scatter, reach=share * whole.reach)
+        one = replace(whole.times(strength / whole.n), n=np.array([strength]))
         if one.mixed is None or one.place_moments is None:
             return one
         variance = one.scatter / strength
         normal = {(2, 2): variance * one.reach[:, None], (4, 0): 3 * strength * variance**2}
         mixed = np.stack([normal.get(powers, np.zeros_like(variance)) for powers in _MIXED], axis=1)
-        return replace(one, mixed=mixed, place_moments=share[:, None] * one.place_moments)
+        return replace(one, mixed=mixed)
 
 
 def _positions_of(vectors: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
