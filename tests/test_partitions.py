@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_mcsg import (
@@ -128,6 +128,15 @@ def test_same_answers_as_on_one_machine(similarity, files, client, tmp_path):
     assert_array_equal(loaded.sizes_, index.sizes_)
     assert_array_equal(loaded.kneighbors(queries, 7)[1], indices)
     assert_array_equal(mapped.kneighbors(n_neighbors=7)[1], nearest_own)
+
+
+def test_a_clone_has_the_same_client(client):
+    index = PartitionedNeighbors(GroupEmbedding(), n_neighbors=2, client=client).fit([draw(0, 9)])
+    twin = clone(index)
+    assert twin.client is index.client is client
+    assert twin.similarity is not index.similarity
+    assert not hasattr(twin, "similarity_")
+    assert_array_equal(twin.fit([draw(0, 9)]).kneighbors()[1], index.kneighbors()[1])
 
 
 def test_parts_smaller_than_the_number_of_neighbours(client):
@@ -572,9 +581,13 @@ def test_what_cannot_be_saved_is_not_written(client, tmp_path):
 
 OWN = """
 import sys
+from dataclasses import dataclass
+
 import numpy as np
 from distributed import Client, LocalCluster
-from sklearn_mcsg import Comparison, GroupSimilarity, PartitionedNeighbors
+from sklearn_mcsg import (
+    Comparison, GroupNeighbors, GroupSimilarity, Likelihood, ModelComparisonSimilarity, PartitionedNeighbors, Statistics
+)
 
 class Centres(Comparison):
     outputs = ("distance",)
@@ -583,22 +596,47 @@ class Centres(Comparison):
         means = [np.array([group.mean(axis=0) for group in side]) for side in (left, right)]
         return np.abs(means[0][:, None] - means[1]).sum(axis=2)
 
+@dataclass(frozen=True, eq=False)
+class Means(Statistics):
+    pass
+
+class Exponential(Likelihood):
+    def statistics(self, groups, *, reg_covar, order):
+        return Means(groups.totals, groups.sum(groups.rows()) / groups.totals[:, None])
+
+    def pool(self, a, b):
+        n = a.n + b.n
+        return Means(n, (a.n[:, None] * a.mean + b.n[:, None] * b.mean) / n[:, None])
+
+    def log_likelihood(self, statistics):
+        return -statistics.n * (np.log(statistics.mean) + 1).sum(axis=1)
+
+    def n_parameters(self, n_features):
+        return n_features
+
 if __name__ == "__main__":
-    corpus = np.random.default_rng(0).normal(size=(20, 4, 3))
+    corpus = np.random.default_rng(0).exponential(size=(20, 4, 3))
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "local_directory": sys.argv[1]}
-    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
-        similarity = GroupSimilarity(Centres()).fit(corpus)
-        index = PartitionedNeighbors(similarity, client=client).fit([corpus[:9], corpus[9:]])
-        index.save(sys.argv[1] + "/index")
-        loaded = PartitionedNeighbors.load(sys.argv[1] + "/index", client=client)
-        assert (loaded.kneighbors()[1] == index.kneighbors()[1]).all()
+    processes = sys.argv[2] == "processes"
+    with LocalCluster(n_workers=1, processes=processes, **options) as cluster, Client(cluster) as client:
+        for similarity in (ModelComparisonSimilarity(Exponential(), output="distance"), GroupSimilarity(Centres())):
+            similarity.fit(corpus)
+            index = PartitionedNeighbors(similarity, client=client).fit([corpus[:9], corpus[9:]])
+            answers = index.kneighbors(corpus)[1]  # the queries bring the classes again
+            index.save(sys.argv[1] + "/index")
+            loaded = PartitionedNeighbors.load(sys.argv[1] + "/index", client=client)
+            assert (loaded.kneighbors(corpus)[1] == answers).all()
+            single = GroupNeighbors(similarity).fit(corpus)
+            single.save(sys.argv[1] + "/single")
+            assert (GroupNeighbors.load(sys.argv[1] + "/single").kneighbors()[1] == single.kneighbors()[1]).all()
 """
 
 
-def test_a_class_of_a_script(client, tmp_path):
+@pytest.mark.parametrize("workers", ["processes", "threads"])
+def test_a_class_of_a_script(workers, client, tmp_path):
     """It is sent by value. Where it is not defined, the saved index says so."""
     (tmp_path / "script.py").write_text(OWN)
-    command = [sys.executable, tmp_path / "script.py", tmp_path]
+    command = [sys.executable, tmp_path / "script.py", tmp_path, workers]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with pytest.raises(ValueError, match=r"holds __main__.Centres, which is not registered: define it, then load"):

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import zlib
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -496,6 +497,107 @@ def test_a_class_that_is_defined_again_replaces_the_earlier_one(tmp_path):
         index.save(tmp_path)
     scaled(later())[0].save(tmp_path)
     assert type(GroupNeighbors.load(tmp_path).similarity_[0]) is later
+
+
+def criterion_index(criterion):
+    return index_of(8, similarity=ModelComparisonSimilarity("diag", criterion, output="distance"))
+
+
+def criterion_of(path):
+    return type(GroupNeighbors.load(path).similarity_.criterion)
+
+
+OWN_CRITERION = """
+from sklearn_mcsg import AIC
+class Own(AIC):
+    {body}
+"""
+
+
+@pytest.fixture
+def import_by_value(monkeypatch):
+    """Define a criterion in a module, whose classes cloudpickle sends by value as it does those of a script."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    module = ModuleType("sent_by_value")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def define(body):
+        exec(OWN_CRITERION.format(body=body), vars(module))
+        return module.Own
+
+    cloudpickle.register_pickle_by_value(module)
+    yield define
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+def sent(value):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    return cloudpickle.loads(cloudpickle.dumps(value))
+
+
+@pytest.mark.parametrize("body", ["order = 2", "pass"])
+def test_a_class_that_was_sent_by_value_is_still_itself(body, import_by_value, tmp_path):
+    own = import_by_value(body)
+    for _ in range(3):
+        assert type(sent(own())) is own
+        criterion_index(own()).save(tmp_path)
+        assert criterion_of(tmp_path) is own
+
+
+@pytest.mark.parametrize("body", ["order = 2", "pass"])
+def test_a_class_that_was_sent_by_value_is_replaced_when_it_is_defined_again(body, import_by_value, tmp_path):
+    earlier = import_by_value("grows = False")
+    index = criterion_index(sent(earlier()))
+    index.save(tmp_path)
+    later = import_by_value(body)
+    for _ in range(2):
+        assert type(sent(earlier())) is earlier
+        assert criterion_of(tmp_path) is later
+        with pytest.raises(TypeError, match=r"cannot hold a Own, Own\(\): its class was defined again"):
+            index.save(tmp_path)
+    criterion_index(later()).save(tmp_path)
+    assert criterion_of(tmp_path) is later
+
+
+def test_a_class_in_the_place_of_a_registered_one_is_not_made(import_by_value, tmp_path):
+    own = import_by_value("pass")
+    criterion_index(own()).save(tmp_path)
+    sys.modules[own.__module__].Own = type("Own", (), {"__module__": own.__module__})
+    assert criterion_of(tmp_path) is own
+
+
+RECEIVER = """
+import pickle, sys
+from sklearn_mcsg import GroupNeighbors, ModelComparisonSimilarity
+
+def save(criterion):
+    similarity = ModelComparisonSimilarity("diag", criterion, output="distance")
+    GroupNeighbors(similarity, n_neighbors=1).fit([[[0.0]], [[1.0]], [[3.0]]]).save(sys.argv[1])
+    assert type(GroupNeighbors.load(sys.argv[1]).similarity_.criterion) is type(criterion)
+
+pickles = pickle.load(sys.stdin.buffer)
+earlier = [pickle.loads(pickles[0]) for _ in range(3)]
+save(earlier[0])
+later = [pickle.loads(pickles[1]) for _ in range(3)]
+save(later[0])
+assert type(pickle.loads(pickles[0])) is type(earlier[0]) is not type(later[0])
+save(later[0])
+try:
+    save(earlier[0])
+except TypeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("body", ["order = 2", "pass"])
+def test_a_class_that_was_received_by_value(body, import_by_value, tmp_path):
+    """As on a worker, where no module has the class: the first copy is filled, and later ones are thrown away."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    pickles = [cloudpickle.dumps(import_by_value(text)()) for text in ("grows = False", body)]
+    result = subprocess.run(
+        [sys.executable, "-c", RECEIVER, tmp_path / "index"], input=pickle.dumps(pickles), capture_output=True
+    )
+    assert b"its class was defined again" in result.stdout, result.stderr.decode()
 
 
 def test_a_public_name_is_the_class_of_the_package_and_ones_own_is_ones_own(tmp_path):

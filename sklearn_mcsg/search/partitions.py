@@ -134,6 +134,13 @@ class PartitionedNeighbors(BaseEstimator):
         self.n_candidates = n_candidates
         self.client = client
 
+    def __sklearn_clone__(self) -> Self:
+        light = copy(self)
+        light.client = None
+        twin = BaseEstimator.__sklearn_clone__(light)
+        twin.client = self.client  # a connection cannot be copied
+        return twin
+
     def fit(self, X: Sequence[Any], y: object = None) -> Self:
         """Learn from all parts, and index each on a worker.
 

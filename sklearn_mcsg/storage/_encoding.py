@@ -2,6 +2,14 @@
 
 Classes are stored by name and must be registered. The name of a class of this package is its own; that of any other
 class includes its module, so neither can pass for the other.
+
+One name may be registered several times. A class may be defined again; and cloudpickle, which Dask uses, sends classes
+of ``__main__`` by value. The receiver makes an empty class, which registers itself, and then fills it or, if it has the
+class already, throws it away. So a name means
+
+1. the class that its module has under that name, as in pickle;
+2. otherwise, as in a worker, the latest class that was filled;
+3. otherwise, as inside a function, the latest class.
 """
 
 from __future__ import annotations
@@ -11,10 +19,13 @@ import hashlib
 import json
 import operator
 import os
+import secrets
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,7 +41,8 @@ from sklearn_mcsg.storage._folder import MmapMode
 
 _VERSION = 5
 _LONGEST_REASON = 500  # characters
-_REGISTERED: dict[str, type] = {}
+_REGISTERED: dict[str, tuple[type, type | None]] = {}  # by name: the latest class, and the one that the name had meant
+_TOKENS: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # that registered classes were given
 _ERRORS = (
     ArithmeticError,
     AttributeError,
@@ -114,7 +126,9 @@ def register(cls: type) -> type:
     >>> bool((loaded.kneighbors(X)[1] == index.kneighbors(X)[1]).all())
     True
     """
-    _REGISTERED[_name_of(cls)] = cls
+    _TOKENS[cls] = secrets.token_hex(8)
+    cls.__mcsg_token__ = _TOKENS[cls]  # type: ignore[attr-defined]
+    _REGISTERED[_name_of(cls)] = cls, _registered(_name_of(cls))
     return cls
 
 
@@ -125,12 +139,36 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
+def _registered(name: str) -> type | None:
+    """What a registered name means: see above."""
+    latest, earlier = _REGISTERED.get(name, (None, None))
+    if latest is None:
+        return None
+    found = _found(latest.__module__, latest.__qualname__)
+    if isinstance(found, type) and found in _TOKENS and _name_of(found) == name:
+        return found
+    return earlier if earlier is not None and _was_filled(earlier) and not _was_filled(latest) else latest
+
+
+def _found(module: str, qualified: str) -> Any:
+    """What a module that is imported has under a qualified name, or None."""
+    try:
+        return operator.attrgetter(qualified)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
+
+
+def _was_filled(cls: type) -> bool:
+    """Whether a class has the attributes of another, of which it is a copy: the token is one of them."""
+    return vars(cls)["__mcsg_token__"] != _TOKENS[cls]
+
+
 def _class_of(name: str) -> type | None:
     """The registered class of a name. One of this package is registered when its room is imported."""
     if name not in _REGISTERED and ":" not in name:
         for public in sklearn_mcsg.__all__:
             getattr(sklearn_mcsg, public)
-    return _REGISTERED.get(name)
+    return _registered(name)
 
 
 for _known in (Groups, Pipeline):
