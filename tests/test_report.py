@@ -798,15 +798,27 @@ def test_page_opens_with_a_pair(visit, clusters):
     assert page.evaluate(inked) > 100
 
 
-def test_numbers_are_those_of_python(visit, clusters):
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"likelihood": "trend", "embedding__order": 0.5},
+        {"likelihood": "trend", "prior_strength": 0.1, "n_components": 40, "spread": 0.5, "embedding__reg_covar": 0.01},
+    ],
+)
+def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
     page = visit()
+    if params:
+        clusters = clustered(clusters.texts, 14, vectors="glove-6b-50d", **params)
+        write_report(tmp_path / "ordered.html", cluster_report(clusters=clusters))
+        page = visit(file=tmp_path / "ordered.html")
     points = clusters.points
     for i, j in [(3, 57), (10, 11), (0, 99)]:
         assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-4)
     cosines = page.evaluate("Array.from(cosinesWith(5))")
     assert_allclose(cosines, points @ points[5], atol=1e-4)
     embedding = clusters.pipeline[-1]
-    for i, j in [(3, 57), (10, 11), (104, 8)]:
+    for i, j in [(3, 57), (10, 11), (104, 8), (104, 105)]:
         found = page.evaluate(f"explain({i}, {j})")
         expected = embedding.explain(clusters.groups[[i]], clusters.groups[[j]])
         summed = {}
@@ -821,6 +833,12 @@ def test_numbers_are_those_of_python(visit, clusters):
         assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=2e-3)
         condensed = page.evaluate(f"condensed(explain({i}, {j})).matrix.flat().reduce((u, v) => u + v, 0)")
         assert condensed == pytest.approx(expected.similarity, abs=2e-3)
+        page.evaluate(f"choosePair({i}, {j})")
+        shown = page.locator("#measure .order")
+        assert shown.count() == (expected.order is not None)
+        if expected.order is not None:
+            assert float(shown.get_attribute("data-order")) == pytest.approx(expected.order, abs=2e-3)
+            assert f"without it, the cosine is {found['unordered']:.2f}" in shown.text_content().replace("−", "-")
 
 
 def test_slider_cuts_as_the_tree_does(visit, clusters):

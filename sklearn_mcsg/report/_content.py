@@ -23,7 +23,7 @@ from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.likelihoods import DiagonalGaussian
+from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
@@ -164,13 +164,16 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
     """Words of texts with their vectors, and the model that turns them into points.
 
     The page divides the cosine of any two texts among pairs of their words, as `GroupEmbedding.explain` does. The part
-    of a word in a text's point depends on the word's vector and on mean and variance of the text, so the page gets the
-    vectors of all words and the words of all texts, and not a matrix for each of the pairs.
+    of a word in a text's point depends on the word's vector and on line and variance of the text, so the page gets the
+    vectors of all words and the words of all texts, and not a matrix for each of the pairs. Without an order, lines are
+    level.
 
     Returns None if the embedding does not divide among words in the way that the page knows.
     """
     space = embedding.__mcsg_state__()["space"]
-    if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian):
+    if not isinstance(space, Coordinates) or not isinstance(
+        space.model.likelihood, DiagonalGaussian | TrendGaussian
+    ):
         return None
     short = groups.sizes <= MOST_WORDS
     explained: Groups = groups[np.flatnonzero(short)]
@@ -181,6 +184,9 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
     sizes[np.flatnonzero(short)[rare]] = TOO_RARE
     kept = words[np.repeat(~rare, explained.sizes)]
     corpus: Any = space.corpus
+    ordered = space.n_of_order > 0
+    centre = np.zeros(3 * groups.n_features, np.float32)
+    centre[: len(embedding.mean_)] = embedding.mean_
     axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
     return {
         "words": pack_json(names[:room].tolist()),
@@ -192,10 +198,15 @@ def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: in
         "projection": quantized(axes.projection(embedding.whiten)[:, :n_components], np.int16),
         "mean": pack(corpus.mean[0].astype(np.float32)),
         "variance": pack(corpus.variance[0].astype(np.float32)),
-        "centre": pack(embedding.mean_.astype(np.float32)),
+        "centre": pack(centre),
         "noise": float(space.model.reg_covar),
         "prior": float(embedding.prior_strength),
-        "spread": float(embedding.spread),
+        "spread": space.spread,
+        "ordered": ordered,
+        "order": space.order if ordered else 0.0,
+        "slope": pack((corpus.slope[0] if ordered else np.zeros(groups.n_features)).astype(np.float32)),
+        "place": float(corpus.place[0]) if ordered else 0.0,
+        "reach": float(corpus.length[0] ** 2) if ordered else 0.0,
     }
 
 
