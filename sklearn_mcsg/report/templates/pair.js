@@ -6,8 +6,9 @@ const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0
 // Coordinates as a point; those that are left out at the end have their mean.
 const project = coordinates => {
   const { projection } = vocabulary, point = new Float64Array(width);
-  for (let k = 0; k < coordinates.length; k++) {
-    for (let c = 0; c < width; c++) point[c] += coordinates[k] * projection[k * width + c];
+  for (let k = 0, at = 0; k < coordinates.length; k++) {
+    const value = coordinates[k];
+    for (let c = 0; c < width; c++, at++) point[c] += value * projection[at];
   }
   return point;
 };
@@ -25,8 +26,9 @@ const partsOf = i => {
   const words = sizes[i] > 0 ? wordsIn(i) : [], sum = sumOf(words, ({ weight }) => weight), all = sum + prior;
   if (!sum) return null;
   const middle = (sumOf(words, word => word.weight * word.place) + prior * place) / all, shift = place - middle;
-  const spans = sumOf(words, word => word.weight * (word.place - middle) ** 2) + prior * (reach + shift ** 2);
-  const perSpan = spans > 1e-20 * all ? 1 / spans : 0;
+  const at = words.map(word => word.place - middle);
+  const span = words.reduce((squares, { weight }, t) => squares + weight * at[t] ** 2, prior * (reach + shift ** 2));
+  const perSpan = span > 1e-20 * all ? 1 / span : 0;  // places that do not vary have no slope
   const names = [], rows = [], weights = [];
   words.forEach(({ word, number, weight }) => {
     names[number] = vocabulary.words[word];
@@ -37,19 +39,21 @@ const partsOf = i => {
     const dev = Math.sqrt(variance[k]), unit = (order * Math.sqrt(reach)) / dev;
     const mu = (sumOf(words, ({ word, weight }) => weight * vectors[word * d + k]) + prior * mean[k]) / all;
     const gap = mu - mean[k] + slope[k] * shift;  // between the lines of text and corpus, in the middle of the text
-    const off = words.map(({ word, place: at }) => vectors[word * d + k] - mu - slope[k] * (at - middle));
-    const scatter = words.reduce((squares, { weight }, t) => squares + weight * off[t] ** 2, 0);
-    const own = (scatter + prior * (variance[k] - noise + gap ** 2)) / all + noise;
-    const turned = words.reduce((turn, { weight, place: at }, t) => turn + weight * (at - middle) * off[t], 0);
-    const turn = perSpan ? perSpan * (turned - prior * shift * gap) : -slope[k];
+    const off = words.map(({ word }, t) => vectors[word * d + k] - mu - slope[k] * at[t]);
+    let scatter = prior * (variance[k] - noise + gap ** 2), cross = -prior * shift * gap;
+    words.forEach(({ weight }, t) => {
+      scatter += weight * off[t] ** 2;
+      cross += weight * at[t] * off[t];
+    });
+    const own = scatter / all + noise, turn = perSpan ? perSpan * cross : -slope[k];
     const scale = (spread * Math.log(own / variance[k])) / Math.SQRT2;
     const rest = [gap / dev, scale, unit * turn].map((value, kind) => value - centre[kind * d + k]);
-    words.forEach(({ word, number, weight, place: at }, t) => {
+    words.forEach(({ word, number, weight }, t) => {
       const away = vectors[word * d + k] - mu, share = weight / all;
       [
         (share * (away + gap)) / dev,
         ((share * (off[t] ** 2 + noise)) / own) * scale,
-        unit * perSpan * weight * (at - middle) * away,
+        unit * perSpan * weight * at[t] * away,
       ].forEach((part, kind) => {
         rows[number][kind * d + k] += part;
         rest[kind] -= part;
@@ -61,7 +65,11 @@ const partsOf = i => {
   const parts = rows.map(row => project(vocabulary.ordered ? row : row.subarray(0, 2 * d)));
   return { words: names, parts, unordered: vocabulary.ordered ? project(whole) : null };
 };
-const dot = (p, q) => p.reduce((sum, value, c) => sum + value * q[c], 0);
+const dot = (p, q) => {
+  let sum = 0;
+  for (let c = 0; c < width; c++) sum += p[c] * q[c];
+  return sum;
+};
 const lengthOf = parts => {
   const sum = new Float64Array(width);
   parts.forEach(part => part.forEach((value, c) => { sum[c] += value; }));
@@ -228,12 +236,14 @@ const histogram = value => {
   drawing.setAttribute("aria-label", "Histogram of the cosines of random pairs, with this cosine marked");
   return drawing;
 };
-const ofOrder = ({ matrix, unordered }) => {
-  const order = sumOf(matrix.flat(), value => value) - unordered;
-  const element = html("p", { class: "order" }, html("b", {}, signed(order, 2)),
-    ` is due to the order of the words: without it, the cosine is ${decimal(unordered)}.`);
-  element.dataset.order = order.toFixed(4);
-  return element;
+// What is due to the order of words: the difference of the two cosines as they are shown.
+const ofOrder = (value, { matrix, unordered }) => {
+  const order = value.toFixed(2) - unordered.toFixed(2);
+  const due = ` is due to the order of words; without it: ${decimal(unordered)}.`;
+  const told = Math.abs(order) < .005 ? ["The order of words makes no difference."]
+    : [html("b", {}, signed(order, 2)), due];
+  const exact = sumOf(matrix.flat(), part => part) - unordered;
+  return html("p", { class: "order", "data-order": exact.toFixed(4) }, ...told);
 };
 const cosinesWith = i => {
   const values = new Float32Array(n);
@@ -269,7 +279,7 @@ const drawPair = () => {
   drawText("B", b, content(b, explanation.columns, sums[1]));
   const told = random.length ? [histogram(value), html("p", { class: "chance" }, byChance(1 - value))] : [];
   $("measure").replaceChildren(html("div", {}, html("strong", {}, decimal(value)), html("p", {}, "cosine")),
-    ...told, ...(vocabulary?.ordered && !explanation.why ? [ofOrder(explanation)] : []));
+    ...told, ...(vocabulary?.ordered && !explanation.why ? [ofOrder(value, explanation)] : []));
   drawHeat(explanation, value);
   drawNear();
 };
