@@ -421,3 +421,51 @@ def centered_matrix(x_to_references, y_to_references, references, x_to_y):
             if g_aa > 0 and g_bb > 0:
                 result[i, j] = np.clip(1 - g_ab / np.sqrt(g_aa * g_bb), 0.0, 2.0)
     return result
+
+
+# Points of "trend", with and without the order of the vectors.
+
+
+def order_of_cosine(groups, i, j, eps, strength, spread, order, whiten):
+    """Cosine of two groups, and what of it is due to order: the rest has the corpus' average slopes in both groups."""
+    every = [observed("trend", groups, k) for k in range(len(groups))]
+    corpus, weights = _joined(*every)
+    extra = pseudo_vectors("trend", corpus, weights, strength)
+    line = _line(corpus, weights)
+    v0 = np.average((corpus[:, :-1] - line(corpus[:, -1])) ** 2, axis=0, weights=weights) + eps
+    reach = np.average((corpus[:, -1] - np.average(corpus[:, -1], weights=weights)) ** 2, weights=weights)
+    points = []
+    for own in every:
+        x, c = _joined(own, extra)
+        place = x[:, -1]
+        away = x[:, :-1] - line(place)  # from the line of the corpus
+        mean = np.average(away, axis=0, weights=c)
+        variance = np.average((away - mean) ** 2, axis=0, weights=c) + eps
+        at_0, at_1 = _line(np.column_stack([away, place]), c)([0, 1])
+        slope = (at_1 - at_0) * np.sqrt(reach / v0)
+        points.append([mean / np.sqrt(v0), spread * np.log(variance / v0) / np.sqrt(2), order * slope])
+    points = np.array(points)
+    points -= points.mean(axis=0)
+    variances, axes = np.linalg.eigh(np.cov(points.reshape(len(points), -1).T))
+    whitening = np.where(variances > 1e-9, variances, np.inf) ** (-0.5 * whiten)
+
+    def cosine():
+        a, b = (whitening * (points[k].ravel() @ axes) for k in (i, j))
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    value = cosine()
+    points[:, 2] = 0
+    return value, value - cosine()
+
+
+def _joined(*groups):
+    """Vectors and weights of the union of groups."""
+    return tuple(np.concatenate(parts) for parts in zip(*groups, strict=True))
+
+
+def _line(x, c):
+    """Lines of least squares along the places, which are the last column, as a function of places."""
+    root, place = np.sqrt(c)[:, None], x[:, -1]
+    design = np.column_stack([np.ones(len(place)), place])
+    (level, slope), *_ = np.linalg.lstsq(root * design, root * x[:, :-1], rcond=None)
+    return lambda at: level + np.outer(at, slope)

@@ -25,6 +25,7 @@ from sklearn_mcsg import (
     EmbeddingVectorizer,
     GroupNeighbors,
     TextSearch,
+    explain_texts,
     make_text_embedding,
     make_text_similarity,
 )
@@ -96,8 +97,29 @@ def test_compare(mcsg):
     assert "against  " in table
     assert "\x1b" not in table
     (row,) = csv.DictReader(io.StringIO(mcsg("compare", a, b, "--format", "csv").out))
-    assert list(row) == ["text_a", "text_b", "similarity", "distance", "p_value"]
+    assert list(row) == ["text_a", "text_b", "similarity", "distance", "p_value", "order"]
     assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_compare_says_what_is_due_to_order(mcsg, exact):
+    arguments = "compare", "dog bites man", "man bites dog", "--likelihood", "trend", *exact
+    found = json.loads(mcsg(*arguments, "--format", "json").out)
+    (row,) = csv.DictReader(io.StringIO(mcsg(*arguments, "--format", "csv").out))
+    table = mcsg(*arguments).out
+    if exact:
+        assert found["order"] is None
+        assert row["order"] == ""
+        assert "without the order" not in table
+        return
+    pipeline = make_text_embedding(likelihood="trend").fit(load_short_texts().data)
+    expected = explain_texts(pipeline, *arguments[1:3])
+    assert found["order"] == pytest.approx(expected.order, abs=1e-6)
+    assert found["order"] < -0.02
+    unordered = found["similarity"] - found["order"]
+    assert float(row["order"]) == pytest.approx(found["order"], rel=1e-5)
+    without = f"without the order of their words the cosine is {unordered:.3f}"
+    assert re.search(rf"order +{found['order']:.3f} +{without}", table)
 
 
 def test_compare_exactly(mcsg):

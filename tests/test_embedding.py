@@ -347,6 +347,64 @@ def test_pairs_of_vectors_sum_to_the_cosine(likelihood, prior_strength, make_gro
     assert_allclose(model.explain(single[[0]], single[[1]]).matrix.sum(), cosine, atol=1e-6)
 
 
+@pytest.mark.parametrize("strength", [0, 0.5])
+@pytest.mark.parametrize("placed", [False, True])
+def test_order_is_what_the_cosine_has_beyond_that_of_average_slopes(strength, placed, make_groups):
+    X = make_groups(40, 3, (4, 9), weighted=True)
+    drift = np.concatenate([np.linspace(0, 1 + k % 3, n) for k, n in enumerate(X.sizes)])[:, None]
+    positions = np.random.default_rng(0).uniform(-1, 3, size=X.n_rows) if placed else None
+    X = Groups(X.vectors + drift, X.offsets, weights=X.weights, positions=positions)
+    params = {"spread": 0.7, "order": 0.5, "whiten": 0.5}
+    model = GroupEmbedding("trend", prior_strength=strength, **params).fit(X)
+    for i, j in ((0, 1), (3, 3), (7, 20)):
+        explanation, turned = model.explain(X[[i]], X[[j]]), model.explain(X[[j]], X[[i]])
+        cosine, order = oracle.order_of_cosine(X, i, j, eps=1e-6, strength=strength, **params)
+        assert explanation.similarity == pytest.approx(cosine, abs=1e-7)
+        assert explanation.order == pytest.approx(order, abs=1e-7)
+        assert explanation.order == pytest.approx(turned.order, abs=1e-12)
+        assert explanation.matrix.sum() == pytest.approx(explanation.similarity, abs=1e-12)
+    assert abs(model.explain(X[[0]], X[[0]]).order) < 1e-12, "a group is equal to itself with and without its order"
+    without = GroupEmbedding("trend", order=0, whiten=0.5, prior_strength=strength).fit(X).explain(X[[0]], X[[1]])
+    assert abs(without.order) < 1e-12
+    assert "order +0.000 (without it: " in repr(without)
+
+
+@pytest.mark.parametrize("prior_strength", [0, 0.5])
+def test_reversed_groups_are_equal_without_their_order(prior_strength):
+    """In a corpus without a slope of its own."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(rng.integers(5, 9), 3)) for _ in range(30)]
+    model = GroupEmbedding("trend", prior_strength=prior_strength).fit([*X, *(x[::-1] for x in X)])
+    explanation = model.explain(X[0], X[0][::-1])
+    assert explanation.similarity - explanation.order == pytest.approx(1)
+    assert -2 < explanation.order < -0.05
+    assert f"  order {explanation.order:+.3f} (without it: 1.000)" in repr(explanation).splitlines()
+    only = [X[0], X[0][::-1]] * 3  # nothing but their order distinguishes these groups
+    explanation = GroupEmbedding("trend", prior_strength=prior_strength).fit(only).explain(*only[:2])
+    assert explanation.order == pytest.approx(explanation.similarity) == pytest.approx(-1)
+
+
+def test_groups_without_order_have_no_part_of_it(make_groups):
+    X = make_groups(20, 3)
+    explanation = GroupEmbedding(prior_strength=1).fit(X).explain(X[[0]], X[[1]])
+    assert explanation.order is None
+    assert "without it" not in repr(explanation) + explanation.to_html()
+
+
+def test_order_of_words_is_shown():
+    from sklearn_mcsg.datasets import load_short_texts
+
+    pytest.importorskip("matplotlib").use("Agg")
+    pipeline = make_text_embedding(likelihood="trend").set_params(embedding__order=0.5).fit(load_short_texts().data)
+    explanation = explain_texts(pipeline, "dog bites man", "man bites dog")
+    assert explanation.similarity < 0.9
+    assert explanation.similarity - explanation.order == pytest.approx(1, abs=0.005)
+    line = repr(explanation).splitlines()[1].strip()
+    assert line.startswith(f"order {explanation.order:+.3f} (without it: ")
+    assert line.capitalize() in explanation.to_html()
+    assert line in explanation.plot().get_title("left")
+
+
 def test_explanation_of_texts_names_the_words():
     from sklearn_mcsg.datasets import load_short_texts
 

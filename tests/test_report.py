@@ -189,9 +189,26 @@ def test_first_pair_is_similar_without_sharing_its_words():
     points = np.array([[1, 0], [1, 0], [0.8, 0.6], [-1, 0], [0, 0]])
     summaries = [ClusterSummary(0, np.array([1, 0, 2, 3, 4]), [])]
     for shown in (np.arange(5), np.array([1, 2, 3])):
-        pair = content.first_pair(summaries, points, groups, shown)
+        pair = content.first_pair(summaries, points, groups, shown, np.ones(len(shown), dtype=bool))
         assert sorted({texts[shown[i]] for i in pair}) == ["cat dog", "horse cow"]
-    assert content.first_pair(summaries, points, groups, np.array([4])) == [0, 0]
+    assert content.first_pair(summaries, points, groups, np.array([4]), np.array([False])) == [0, 0]
+
+
+def test_first_pair_is_one_that_the_page_explains(monkeypatch):
+    monkeypatch.setattr(content, "_WORD_BYTES", 6 * 20)
+    for texts in (corpus(30), [*corpus(30), "cat " * 500]):
+        data = Page(report(texts)).data
+        sizes = unpacked(data["vocabulary"]["sizes"], "<i2")
+        assert (sizes < 0).any()
+        a, b = data["first"]
+        assert a != b
+        assert sizes[a] > 0 < sizes[b]
+    summaries = [ClusterSummary(0, np.arange(3), [])]
+    texts = ["cat dog", "cat cow", "tax bank", "hail fog", "rain snow"]
+    groups = clustered(texts, 2).groups
+    for explained in ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0]):
+        pair = content.first_pair(summaries, np.eye(5), groups, np.arange(5), np.array(explained, dtype=bool))
+        assert sorted(pair) == np.flatnonzero(explained).tolist()
 
 
 def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
@@ -230,9 +247,10 @@ def test_long_texts_are_cut_and_their_length_is_kept():
 
 
 def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
-    monkeypatch.setattr(content, "_WORD_BYTES", 12 * 20)
+    monkeypatch.setattr(content, "_WORD_BYTES", 6 * 20)  # of one byte, as there is no room for two
     texts = corpus(30)
     data = Page(report(texts)).data["vocabulary"]
+    assert data["vectors"]["bytes"] == 1
     names = unpacked_json(data["words"])
     assert len(names) == 20
     assert names[0] == "the"
@@ -798,15 +816,27 @@ def test_page_opens_with_a_pair(visit, clusters):
     assert page.evaluate(inked) > 100
 
 
-def test_numbers_are_those_of_python(visit, clusters):
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"likelihood": "trend", "embedding__order": 0.5},
+        {"likelihood": "trend", "prior_strength": 0.1, "n_components": 40, "spread": 0.5, "embedding__reg_covar": 0.01},
+    ],
+)
+def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
     page = visit()
+    if params:
+        clusters = clustered(clusters.texts, 14, vectors="glove-6b-50d", **params)
+        write_report(tmp_path / "ordered.html", cluster_report(clusters=clusters))
+        page = visit(file=tmp_path / "ordered.html")
     points = clusters.points
     for i, j in [(3, 57), (10, 11), (0, 99)]:
         assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-4)
     cosines = page.evaluate("Array.from(cosinesWith(5))")
     assert_allclose(cosines, points @ points[5], atol=1e-4)
     embedding = clusters.pipeline[-1]
-    for i, j in [(3, 57), (10, 11), (104, 8)]:
+    for i, j in [(3, 57), (10, 11), (104, 8), (104, 105)]:
         found = page.evaluate(f"explain({i}, {j})")
         expected = embedding.explain(clusters.groups[[i]], clusters.groups[[j]])
         summed = {}
@@ -821,6 +851,32 @@ def test_numbers_are_those_of_python(visit, clusters):
         assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=2e-3)
         condensed = page.evaluate(f"condensed(explain({i}, {j})).matrix.flat().reduce((u, v) => u + v, 0)")
         assert condensed == pytest.approx(expected.similarity, abs=2e-3)
+        page.evaluate(f"choosePair({i}, {j})")
+        shown = page.locator("#measure .order")
+        assert shown.count() == (expected.order is not None)
+        if expected.order is not None:
+            assert float(shown.get_attribute("data-order")) == pytest.approx(expected.order, abs=2e-3)
+            without = f"is due to the order of words; without it: {found['unordered']:z.2f}."
+            equal = page.evaluate(f"decimal(cosine({i}, {j}))") == page.evaluate(f"decimal({found['unordered']})")
+            told = "makes no difference" if equal else without
+            assert told in shown.text_content().replace("\u2212", "-")
+
+
+@pytest.mark.parametrize(("room", "error"), [(10**6, 1e-3), (6 * 40, 0.03)])
+def test_pairs_of_ordered_texts_without_prior_and_with_few_digits(visit, tmp_path, monkeypatch, room, error):
+    """A text of one word has no slope, unless pseudo-vectors have one."""
+    monkeypatch.setattr(content, "_WORD_BYTES", room)
+    monkeypatch.setattr(content, "_PROJECTION_BYTES", room)
+    texts = [*corpus(40), "cat", "tax", "cat cat"]
+    clusters = clustered(texts, likelihood="trend", prior_strength=0)
+    write_report(tmp_path / "line.html", cluster_report(clusters=clusters))
+    page = visit(file=tmp_path / "line.html")
+    assert page.evaluate("data.vocabulary.vectors.bytes") == (2 if room == 10**6 else 1)
+    for i, j in [(0, 3), (1, 40), (40, 41), (40, 42)]:
+        found = page.evaluate(f"explain({i}, {j})")
+        expected = clusters.pipeline[-1].explain(clusters.groups[[i]], clusters.groups[[j]])
+        assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=error)
+        assert found["unordered"] == pytest.approx(expected.similarity - expected.order, abs=error)
 
 
 def test_slider_cuts_as_the_tree_does(visit, clusters):
@@ -1229,7 +1285,7 @@ def test_equal_texts_and_other_likelihoods_in_a_browser(visit, tmp_path):
     write_report(file, report(["the cat"] * 2, 1))
     assert visit(file=file).locator("#measure strong").text_content() in ("1.00", "0.00")
     write_report(file, report(corpus(12), params={"likelihood": "vmf"}))
-    assert "likelihood diag only" in visit(file=file).locator("#heat").text_content()
+    assert "likelihoods diag and trend only" in visit(file=file).locator("#heat").text_content()
 
 
 def test_sample_in_a_browser(visit, tmp_path, monkeypatch):

@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> None:
         "similarity": explanation.similarity if options.exact else 1 - distance,
         "distance": distance,
         "p_value": None if calibration is None else float(calibration.p_value(a, b)[0]),
+        "order": None if options.exact else explanation.order,
     }
     if options.format == "json":
         corpus = None if calibration is None else calibration.corpus
@@ -118,6 +119,9 @@ def _show(result: dict[str, Any], meaning: str, explanation: Explanation, equal:
         foot = "Evidence of each word for or against one shared model, relative to the average word."
     else:
         rows = {"cosine": (f"{result['similarity']:.3f}", "1 identical, 0 unrelated, -1 opposite"), "p-value": chance}
+        if result["order"] is not None:
+            without = f"without the order of their words the cosine is {result['similarity'] - result['order']:z.3f}"
+            rows["order"] = f"{result['order']:+z.3f}", without
         rounding, decimals = None, 2
         foot = "Pairs of words that increase or reduce the cosine. Colours show the sum of all pairs of a word."
     for name, (value, text) in rows.items():

@@ -296,13 +296,24 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         Returns
         -------
         explanation : PairExplanation
-            Its `matrix` sums to the cosine of the embeddings.
+            Its `matrix` sums to the cosine of the embeddings. With ``"trend"``, its `order` is the part of the cosine
+            that is due to the order of the vectors.
         """
         self = snapshot(self)
         check_is_fitted(self, "components_")
+        if not isinstance(self._space, Coordinates):
+            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
-        left, right = (self._shares(group) for group in pair)
-        return PairExplanation.of(left, right, pair_labels(labels, pair), [group.row_weights for group in pair])
+        shares = [self._space.shares(group, self.mean_) for group in pair]
+        projection = self._axes.projection(self.whiten)
+        left, right = (each @ projection for each in shares)
+        unordered = None
+        if self._space.n_of_order:
+            centred = np.stack([each.sum(axis=0) for each in shares])
+            centred[:, -self._space.n_of_order :] = 0
+            unordered = float(np.prod(unit_length(centred @ projection, _ROUNDING), axis=0).sum())
+        weights = [group.row_weights for group in pair]
+        return PairExplanation.of(left, right, pair_labels(labels, pair), weights, unordered)
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         distances = self.paired(X, Y).astype(np.float64)
@@ -421,12 +432,6 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             for batch, result in run(_call, tasks, len(every), n_jobs):
                 advance(batch.stop - batch.start)
                 yield batch, result
-
-    def _shares(self, group: Groups) -> np.ndarray:
-        """Part of each vector of one group in its embedding; they sum to it, before it is scaled to unit length."""
-        if not isinstance(self._space, Coordinates):
-            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
-        return self._space.shares(group, self.mean_) @ self._axes.projection(self.whiten)
 
     def _units(self, groups: Groups) -> np.ndarray:
         """Embeddings of validated groups at unit length."""

@@ -70,6 +70,12 @@ class Coordinates:
         """Number of coordinates: one for each parameter of the model."""
         return self.model.likelihood.n_parameters(self.corpus.n_features)
 
+    @property
+    def n_of_order(self) -> int:
+        """Number of coordinates of order, which are the last ones; 0 if the groups of the likelihood have no order."""
+        kinds = self.model.likelihood.coordinates(self.corpus, self.corpus)
+        return kinds[2].shape[1] if len(kinds) > 2 else 0
+
     def __call__(self, groups: Groups | Statistics, first: int = 0) -> np.ndarray:
         """Coordinates of groups, or of groups whose statistics are known; errors number groups from `first` on."""
         return self.of_statistics(_statistics_of(groups, self.model, first), first)

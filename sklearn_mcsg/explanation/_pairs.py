@@ -31,6 +31,14 @@ class PairExplanation(Explanation):
         Weights of the vectors.
     vectors : tuple of two ndarrays of shape (n_vectors,)
         Contribution of each vector of A and of B: the sum of its pairs.
+    order : float or None
+        The part of the cosine that is due to the order of the vectors: `similarity` minus the cosine without it. None
+        if the groups of the likelihood have no order.
+
+    Notes
+    -----
+    The cosine without order is that of the same two groups, except that their coordinates of order, the slopes of
+    ``"trend"``, are those of the average group of the corpus. The pairs sum to the whole cosine, order included.
 
     Examples
     --------
@@ -47,6 +55,7 @@ class PairExplanation(Explanation):
 
     _quantity = "Cosine"
     _decimals = 3
+    order: float | None
     _factors: tuple[np.ndarray, np.ndarray] | None = None  # whose product is the matrix, unless it was given
 
     def __init__(
@@ -55,15 +64,24 @@ class PairExplanation(Explanation):
         matrix: np.ndarray,
         labels: tuple[list[str], list[str]],
         weights: tuple[np.ndarray, np.ndarray],
+        order: float | None = None,
     ):
-        vars(self).update(similarity=similarity, matrix=matrix, labels=labels, weights=weights)
+        vars(self).update(similarity=similarity, matrix=matrix, labels=labels, weights=weights, order=order)
         self.vectors = matrix.sum(axis=1), matrix.sum(axis=0)
 
     @classmethod
     def of(
-        cls, left: np.ndarray, right: np.ndarray, labels: tuple[list[str], list[str]], weights: Sequence[np.ndarray]
+        cls,
+        left: np.ndarray,
+        right: np.ndarray,
+        labels: tuple[list[str], list[str]],
+        weights: Sequence[np.ndarray],
+        unordered: float | None = None,
     ) -> PairExplanation:
-        """Multiply the parts of the vectors of two groups in their embeddings, as soon as the products are needed."""
+        """Multiply the parts of the vectors of two groups in their embeddings, as soon as the products are needed.
+
+        If the groups have an order, `unordered` is their cosine without it.
+        """
         sums = left.sum(axis=0), right.sum(axis=0)
         lengths = np.linalg.norm(sums[0]) * np.linalg.norm(sums[1])
         left = left / (lengths if lengths > 0 else 1.0)
@@ -71,6 +89,7 @@ class PairExplanation(Explanation):
         explanation.similarity = float(left.sum(axis=0) @ sums[1])
         explanation.vectors = left @ sums[1], right @ left.sum(axis=0)
         explanation.labels, explanation.weights = labels, (weights[0], weights[1])
+        explanation.order = None if unordered is None else explanation.similarity - unordered
         explanation._factors = left, right
         return explanation
 
@@ -85,7 +104,14 @@ class PairExplanation(Explanation):
         return self.vectors
 
     def __repr__(self) -> str:
-        return "\n".join([self._headline(), *(f"  {a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())])
+        pairs = (f"{a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())
+        return "\n  ".join(filter(None, [self._headline(), self._order(), *pairs]))
+
+    def _order(self) -> str:
+        """What is said of the order of the vectors, or nothing if they have none."""
+        if self.order is None:
+            return ""
+        return f"order {self.order:+z.3f} (without it: {self.similarity - self.order:z.3f})"
 
     @lazy
     def _words(self) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
@@ -155,7 +181,8 @@ class PairExplanation(Explanation):
         ax.set_xticks(range(len(in_b)), in_b, rotation=45, ha="right", parse_math=False)
         ax.set_yticks(range(len(in_a)), in_a, parse_math=False)
         ax.tick_params(length=0)
-        ax.set_title("\n".join(filter(None, [self._value().lower(), self._omission()])), fontsize="medium", loc="left")
+        title = "\n".join(filter(None, [self._value().lower(), self._order(), self._omission()]))
+        ax.set_title(title, fontsize="medium", loc="left")
         ax.figure.colorbar(image, ax=ax, label="part of the cosine")
         return ax
 
@@ -171,7 +198,8 @@ class PairExplanation(Explanation):
         table = f"<table style='border-collapse: collapse; color: inherit'>{''.join(rows)}</table>"
         notes = filter(None, ["Blue pairs of words increase the cosine, orange pairs reduce it.", self._omission()])
         foot = f"<p><small>{' '.join(notes)}</small></p>"
-        return [f"{self._value()}: {', '.join(strongest)}", f"<div style='overflow-x: auto'>{table}</div>", foot]
+        head = "<br>".join(filter(None, [f"{self._value()}: {', '.join(strongest)}", self._order().capitalize()]))
+        return [head, f"<div style='overflow-x: auto'>{table}</div>", foot]
 
 
 def _numbered(labels: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -23,13 +23,14 @@ from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.likelihoods import DiagonalGaussian
+from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
 MOST_CHARACTERS = 2000  # of a text; the rest is not shown
 _TYPICAL = 3  # texts of each cluster that are always shown
 _POINT_BYTES = 3_000_000  # of all points; more texts have fewer bytes for each number, and then fewer components
+_PROJECTION_BYTES = 1_000_000  # of the matrix from coordinates to points; a larger one has one byte for each number
 _N_PAIRS = 20_000  # random pairs for p-values
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_WORDS = 8  # of a node of the tree
@@ -40,7 +41,7 @@ _N_OUTLIERS = 40
 _MANY_WORDS = 5  # enough for a pair that is worth looking at
 _CANDIDATES = 20  # neighbours of a typical text among which the first pair is chosen
 MOST_WORDS = 400  # of a text that is explained
-_WORD_BYTES = 3_000_000  # of word vectors, two for each number; the most frequent words come first
+_WORD_BYTES = 3_000_000  # of word vectors, which have one for each number if there is no room for two
 TOO_LONG, TOO_RARE = -1, -2  # in place of the number of words, for texts that cannot be explained
 
 
@@ -70,8 +71,8 @@ def n_components_shown(points: np.ndarray) -> int:
 
 
 def shown_points(points: np.ndarray) -> dict[str, Any]:
-    """The points, with two bytes for each number if there is room for them."""
-    return quantized(points, np.int16 if 2 * points.size <= _POINT_BYTES else np.int8)
+    """The points, as far as there is room for their digits."""
+    return quantized(points, _precision(points, _POINT_BYTES))
 
 
 def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
@@ -86,24 +87,30 @@ def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
     return pack(np.rint(20_000 * np.sort(distances)).astype(np.uint16))
 
 
-def first_pair(summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray) -> list[int]:
-    """Two similar texts with different words, one of them typical of a cluster; as positions among the shown texts."""
+def first_pair(
+    summaries: list[ClusterSummary], points: np.ndarray, groups: Groups, shown: np.ndarray, explained: np.ndarray
+) -> list[int]:
+    """Two similar texts with different words, one of them typical of a cluster; as positions among the shown texts.
+
+    They are chosen among the texts that the page explains, if there are two; `explained` says which of `shown` it does.
+    """
     best = -np.inf
-    pair = [0, min(1, len(shown) - 1)]
-    typical = np.intersect1d([i for summary in summaries for i in summary.members[:_TYPICAL]], shown)
+    among = shown[explained] if explained.sum() > 1 else shown
+    pair = among[0], among[min(1, len(among) - 1)]
+    typical = np.intersect1d([i for summary in summaries for i in summary.members[:_TYPICAL]], among)
     words: Any = groups.labels
-    among = points[shown]
-    for i in typical[: 50 * _TYPICAL]:
-        cosines = (among @ points[i]).astype(np.float64)
+    candidates = points[among]
+    for i in (typical if len(typical) else among)[: 50 * _TYPICAL]:
+        cosines = (candidates @ points[i]).astype(np.float64)
         here = set(words[rows_of(groups, int(i))])
         for k in np.argsort(-cosines, kind="stable")[:_CANDIDATES]:
-            there = set(words[rows_of(groups, int(shown[k]))])
+            there = set(words[rows_of(groups, int(among[k]))])
             fewer = min(len(here), len(there))
             score = cosines[k] * (1 - len(here & there) / max(1, fewer)) * min(1, fewer / _MANY_WORDS)
-            if score > best and shown[k] != i and fewer:
+            if score > best and among[k] != i and fewer:
                 best = score
-                pair = [int(np.searchsorted(shown, i)), int(k)]
-    return pair
+                pair = i, among[k]
+    return np.searchsorted(shown, pair).tolist()
 
 
 def shown_outliers(outliers: np.ndarray, distances: np.ndarray, shown: np.ndarray) -> list[list[float]]:
@@ -160,43 +167,57 @@ def shown_words(tree: ClusterTree, terms: Terms, summaries: list[ClusterSummary]
 # Words of the texts -------------------------------------------------------------------------------------------------
 
 
-def shown_vocabulary(embedding: GroupEmbedding, groups: Groups, n_components: int) -> dict[str, Any] | None:
-    """Words of texts with their vectors, and the model that turns them into points.
+def shown_vocabulary(
+    embedding: GroupEmbedding, groups: Groups, n_components: int
+) -> tuple[dict[str, Any] | None, np.ndarray]:
+    """Words of texts with their vectors, and the model that turns them into points; and which texts have their words.
 
     The page divides the cosine of any two texts among pairs of their words, as `GroupEmbedding.explain` does. The part
-    of a word in a text's point depends on the word's vector and on mean and variance of the text, so the page gets the
-    vectors of all words and the words of all texts, and not a matrix for each of the pairs.
+    of a word in a text's point depends on the word's vector and on line and variance of the text, so the page gets the
+    vectors of all words and the words of all texts, and not a matrix for each of the pairs. Without an order, lines are
+    level.
 
-    Returns None if the embedding does not divide among words in the way that the page knows.
+    There is no vocabulary if the embedding does not divide among words in the way that the page knows.
     """
     space = embedding.__mcsg_state__()["space"]
-    if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian):
-        return None
+    if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian | TrendGaussian):
+        return None, np.zeros(len(groups), dtype=bool)
     short = groups.sizes <= MOST_WORDS
     explained: Groups = groups[np.flatnonzero(short)]
     words, names, vectors, weights = _words(explained)
-    room = _WORD_BYTES // (2 * max(1, groups.n_features))
+    precision = _precision(vectors, _WORD_BYTES)
+    room = _WORD_BYTES // (np.dtype(precision).itemsize * max(1, groups.n_features))  # for the most frequent words
     sizes = np.where(short, groups.sizes, TOO_LONG)
     rare = np.array([bool((part >= room).any()) for part in explained.split(words)], dtype=bool)
     sizes[np.flatnonzero(short)[rare]] = TOO_RARE
     kept = words[np.repeat(~rare, explained.sizes)]
     corpus: Any = space.corpus
+    ordered = space.n_of_order > 0
+    centre = np.zeros(3 * groups.n_features, np.float32)
+    centre[: len(embedding.mean_)] = embedding.mean_
     axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
-    return {
+    projection = axes.projection(embedding.whiten)[:, :n_components]
+    vocabulary = {
         "words": pack_json(names[:room].tolist()),
-        "vectors": quantized(vectors[:room], np.int16),
+        "vectors": quantized(vectors[:room], precision),
         "weights": pack(weights[:room].astype(np.float32)),
         "sizes": pack(sizes.astype(np.int16)),
         "tokens": pack(kept.astype(np.uint16 if len(names) < 2**16 else np.uint32)),
         "wide": len(names) >= 2**16,
-        "projection": quantized(axes.projection(embedding.whiten)[:, :n_components], np.int16),
+        "projection": quantized(projection, _precision(projection, _PROJECTION_BYTES)),
         "mean": pack(corpus.mean[0].astype(np.float32)),
         "variance": pack(corpus.variance[0].astype(np.float32)),
-        "centre": pack(embedding.mean_.astype(np.float32)),
+        "centre": pack(centre),
         "noise": float(space.model.reg_covar),
         "prior": float(embedding.prior_strength),
-        "spread": float(embedding.spread),
+        "spread": space.spread,
+        "ordered": ordered,
+        "order": space.order if ordered else 0.0,
+        "slope": pack((corpus.slope[0] if ordered else np.zeros(groups.n_features)).astype(np.float32)),
+        "place": float(corpus.place[0]) if ordered else 0.0,
+        "reach": float(corpus.length[0] ** 2) if ordered else 0.0,
     }
+    return vocabulary, (sizes > 0) & (groups.totals > 0)
 
 
 def _words(groups: Groups) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -284,6 +305,11 @@ def pack_json(value: Any) -> str:
     """Lists, dictionaries and strings as compressed base64 text. Lone surrogates become question marks."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return b64encode(compress(text.encode("utf-8", "replace"), 9)).decode()
+
+
+def _precision(rows: np.ndarray, room: int) -> type[np.signedinteger]:
+    """Two bytes for each number if there is room for so many, or else one."""
+    return np.int16 if 2 * rows.size <= room else np.int8
 
 
 def quantized(rows: np.ndarray, dtype: type[np.signedinteger]) -> dict[str, Any]:

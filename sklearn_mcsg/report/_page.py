@@ -101,14 +101,14 @@ def cluster_report(
         "points": content.shown_points(points[shown, :n_components]),
         "map": content.pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
-        "first": content.first_pair(clusters.summaries, points, groups, shown),
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
         "tree": content.shown_tree(clusters.tree, shown),
         "words": content.shown_words(clusters.tree, clusters.terms, clusters.summaries, verbose),
         "columns": content.shown_columns(_without_texts(columns or {}, clusters.texts), shown),
-        "vocabulary": content.shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components),
         "leading": n_components < points.shape[1],
     }
+    data["vocabulary"], explained = content.shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components)
+    data["first"] = content.first_pair(clusters.summaries, points, groups, shown, explained)
     facts, foot = _facts(clusters, len(shown)), _foot(clusters, settings or {})
     return _page(data, {"title": _safe(title), "facts": facts, "foot": foot})
 

@@ -196,7 +196,8 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     explanation : PairExplanation or Explanation
         The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
         the words, in the order of the texts; those of a text of several thousand words are its different words,
-        with the sums of their weights.
+        with the sums of their weights. Where the order of words counts, as with ``likelihood="trend"``, an explanation
+        of a cosine says how much of it is due to order.
 
     Examples
     --------

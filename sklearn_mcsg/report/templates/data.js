@@ -54,7 +54,7 @@ const unpackVocabulary = async () => {
     vectors: await unquantized(packed.vectors),
     projection: await unquantized(packed.projection),
     weights: await floats("weights"), mean: await floats("mean"), variance: await floats("variance"),
-    centre: await floats("centre"),
+    slope: await floats("slope"), centre: await floats("centre"),
   };
 };
 const unpack = async () => {

@@ -2,57 +2,85 @@
 
 const NEIGHBOURS = 8, HEAT = 12, SMALL = .05, BINS = 56, TOO_LONG = -1, TOO_RARE = -2;
 
-// The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word.
+const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
+// Coordinates as a point; those that are left out at the end have their mean.
+const project = coordinates => {
+  const { projection } = vocabulary, point = new Float64Array(width);
+  for (let k = 0, at = 0; k < coordinates.length; k++) {
+    const value = coordinates[k];
+    for (let c = 0; c < width; c++, at++) point[c] += value * projection[at];
+  }
+  return point;
+};
+// The words of a text with their weights and places, from -1 to 1, and the number of each among the distinct words.
+const wordsIn = i => {
+  const { first, tokens, weights } = vocabulary, own = tokens.subarray(first[i], first[i + 1]), numbers = new Map();
+  own.forEach(word => numbers.has(word) || numbers.set(word, numbers.size));
+  return Array.from(own, (word, t) =>
+    ({ word, number: numbers.get(word), weight: weights[word], place: (2 * t + 1) / own.length - 1 }));
+};
+// The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word. A group
+// is a line; without an order the slope of the corpus and the coordinates of order are 0, and places do not matter.
 const partsOf = i => {
-  const { d, sizes, first, tokens, weights, vectors, projection } = vocabulary;
-  const { mean, variance, centre, noise, prior, spread } = vocabulary;
-  if (sizes[i] <= 0) return null;
-  const weightOf = new Map();
-  for (const word of tokens.subarray(first[i], first[i + 1])) {
-    weightOf.set(word, (weightOf.get(word) || 0) + weights[word]);
-  }
-  const words = [...weightOf.keys()], sum = words.reduce((total, word) => total + weightOf.get(word), 0);
-  const all = sum + prior;
+  const { d, sizes, vectors, mean, slope, place, reach, variance, centre, noise, prior, spread, order } = vocabulary;
+  const words = sizes[i] > 0 ? wordsIn(i) : [], sum = sumOf(words, ({ weight }) => weight), all = sum + prior;
   if (!sum) return null;
-  const rows = words.map(() => new Float64Array(2 * d));
-  for (let k = 0; k < d; k++) {
-    const values = words.map(word => vectors[word * d + k]), dev = Math.sqrt(variance[k]);
-    let mu = prior * mean[k];
-    words.forEach((word, w) => { mu += weightOf.get(word) * values[w]; });
-    mu /= all;
-    let scatter = prior * (variance[k] - noise + (mean[k] - mu) ** 2);
-    words.forEach((word, w) => { scatter += weightOf.get(word) * (values[w] - mu) ** 2; });
-    const own = scatter / all + noise, scale = (spread * Math.log(own / variance[k])) / Math.SQRT2;
-    let location = (mu - mean[k]) / dev - centre[k], rest = scale - centre[d + k];
-    words.forEach((word, w) => {
-      const share = weightOf.get(word) / all;
-      rows[w][k] = (share * (values[w] - mean[k])) / dev;
-      rows[w][d + k] = ((share * ((values[w] - mu) ** 2 + noise)) / own) * scale;
-      location -= rows[w][k];
-      rest -= rows[w][d + k];
-    });
-    words.forEach((word, w) => {
-      rows[w][k] += (weightOf.get(word) / sum) * location;
-      rows[w][d + k] += (weightOf.get(word) / sum) * rest;
-    });
-  }
-  const projected = rows.map(row => {
-    const part = new Float64Array(width);
-    for (let k = 0; k < 2 * d; k++) for (let c = 0; c < width; c++) part[c] += row[k] * projection[k * width + c];
-    return part;
+  const middle = (sumOf(words, word => word.weight * word.place) + prior * place) / all, shift = place - middle;
+  const at = words.map(word => word.place - middle);
+  const span = words.reduce((squares, { weight }, t) => squares + weight * at[t] ** 2, prior * (reach + shift ** 2));
+  const perSpan = span > 1e-20 * all ? 1 / span : 0;  // places that do not vary have no slope
+  const names = [], rows = [], weights = [];
+  words.forEach(({ word, number, weight }) => {
+    names[number] = vocabulary.words[word];
+    rows[number] ||= new Float64Array(3 * d);
+    weights[number] = (weights[number] || 0) + weight;
   });
-  return { words: words.map(word => vocabulary.words[word]), parts: projected };
+  for (let k = 0; k < d; k++) {
+    const dev = Math.sqrt(variance[k]), unit = (order * Math.sqrt(reach)) / dev;
+    const mu = (sumOf(words, ({ word, weight }) => weight * vectors[word * d + k]) + prior * mean[k]) / all;
+    const gap = mu - mean[k] + slope[k] * shift;  // between the lines of text and corpus, in the middle of the text
+    const off = words.map(({ word }, t) => vectors[word * d + k] - mu - slope[k] * at[t]);
+    let scatter = prior * (variance[k] - noise + gap ** 2), cross = -prior * shift * gap;
+    words.forEach(({ weight }, t) => {
+      scatter += weight * off[t] ** 2;
+      cross += weight * at[t] * off[t];
+    });
+    const own = scatter / all + noise, turn = perSpan ? perSpan * cross : -slope[k];
+    const scale = (spread * Math.log(own / variance[k])) / Math.SQRT2;
+    const rest = [gap / dev, scale, unit * turn].map((value, kind) => value - centre[kind * d + k]);
+    words.forEach(({ word, number, weight }, t) => {
+      const away = vectors[word * d + k] - mu, share = weight / all;
+      [
+        (share * (away + gap)) / dev,
+        ((share * (off[t] ** 2 + noise)) / own) * scale,
+        unit * perSpan * weight * at[t] * away,
+      ].forEach((part, kind) => {
+        rows[number][kind * d + k] += part;
+        rest[kind] -= part;
+      });
+    });
+    rows.forEach((row, w) => rest.forEach((value, kind) => { row[kind * d + k] += (weights[w] / sum) * value; }));
+  }
+  const whole = Float64Array.from({ length: 2 * d }, (_, k) => sumOf(rows, row => row[k]));
+  const parts = rows.map(row => project(vocabulary.ordered ? row : row.subarray(0, 2 * d)));
+  return { words: names, parts, unordered: vocabulary.ordered ? project(whole) : null };
+};
+const dot = (p, q) => {
+  let sum = 0;
+  for (let c = 0; c < width; c++) sum += p[c] * q[c];
+  return sum;
 };
 const lengthOf = parts => {
   const sum = new Float64Array(width);
   parts.forEach(part => part.forEach((value, c) => { sum[c] += value; }));
-  return Math.hypot(...sum) || 1;
+  return Math.sqrt(dot(sum, sum)) || 1;
 };
 // The largest absolute value, found in a loop: Math.max(...values) fails for a hundred thousand values.
 const magnitude = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-// The matrix of two texts, whose sum is their cosine; or the sentence that says why there is none.
+// The matrix of two texts, whose sum is their cosine, and the cosine without the order of their words, if it counts; or
+// the sentence that says why there is none.
 const explain = (i, j) => {
-  if (!vocabulary) return { why: "Pairs of words are shown for the likelihood diag only." };
+  if (!vocabulary) return { why: "Pairs of words are shown for the likelihoods diag and trend only." };
   const [left, right] = [partsOf(i), partsOf(j)];
   if (!left || !right) {
     const letter = left ? "B" : "A", size = vocabulary.sizes[left ? j : i];
@@ -61,8 +89,10 @@ const explain = (i, j) => {
     return { why: `Text ${letter} has no words to compare.` };
   }
   const scale = lengthOf(left.parts) * lengthOf(right.parts);
-  const matrix = left.parts.map(p => right.parts.map(q => p.reduce((sum, value, c) => sum + value * q[c], 0) / scale));
-  return { rows: left.words, columns: right.words, matrix };
+  const matrix = left.parts.map(p => right.parts.map(q => dot(p, q) / scale));
+  const sides = [left.unordered, right.unordered];
+  const unordered = vocabulary.ordered ? dot(...sides) / (lengthOf([sides[0]]) * lengthOf([sides[1]])) : null;
+  return { rows: left.words, columns: right.words, matrix, unordered };
 };
 const sumsOf = ({ matrix, columns }) => [
   matrix.map(row => row.reduce((u, v) => u + v, 0)),
@@ -206,6 +236,15 @@ const histogram = value => {
   drawing.setAttribute("aria-label", "Histogram of the cosines of random pairs, with this cosine marked");
   return drawing;
 };
+// What is due to the order of words: the difference of the two cosines as they are shown.
+const ofOrder = (value, { matrix, unordered }) => {
+  const order = value.toFixed(2) - unordered.toFixed(2);
+  const due = ` is due to the order of words; without it: ${decimal(unordered)}.`;
+  const told = Math.abs(order) < .005 ? ["The order of words makes no difference."]
+    : [html("b", {}, signed(order, 2)), due];
+  const exact = sumOf(matrix.flat(), part => part) - unordered;
+  return html("p", { class: "order", "data-order": exact.toFixed(4) }, ...told);
+};
 const cosinesWith = i => {
   const values = new Float32Array(n);
   for (let j = 0; j < n; j++) values[j] = cosine(i, j);
@@ -238,9 +277,9 @@ const drawPair = () => {
   const content = (i, words, side) => (explanation.why ? [texts[i] || "(empty)"] : inColours(i, words, side, most));
   drawText("A", a, content(a, explanation.rows, sums[0]));
   drawText("B", b, content(b, explanation.columns, sums[1]));
-  const told = [histogram(value), html("p", { class: "chance" }, byChance(1 - value))];
+  const told = random.length ? [histogram(value), html("p", { class: "chance" }, byChance(1 - value))] : [];
   $("measure").replaceChildren(html("div", {}, html("strong", {}, decimal(value)), html("p", {}, "cosine")),
-    ...(random.length ? told : []));
+    ...told, ...(vocabulary?.ordered && !explanation.why ? [ofOrder(value, explanation)] : []));
   drawHeat(explanation, value);
   drawNear();
 };
