@@ -246,6 +246,23 @@ def test_an_index_of_one_process_is_sent_once(similarity, own, client, monkeypat
     assert sum(sent) + moved(client) - before <= 3 * size + 2 * answers
 
 
+def test_workers_import_the_room_before_a_task_runs(client, tmp_path, monkeypatch):
+    """Tasks are unpickled by the event loop, so each must name a module of the room; ``loads`` would import it later.
+
+    Then a thread and the loop could import modules of one package at once, which Python breaks off as a deadlock.
+    """
+    functions, submit = set(), client.submit
+    monkeypatch.setattr(
+        client, "submit", lambda function, *args, **how: functions.add(function) or submit(function, *args, **how)
+    )
+    index = PartitionedNeighbors(client=client).fit([draw(0, 20), draw(1, 20)])
+    index.kneighbors(draw(2, 3))
+    index.save(tmp_path / "index")
+    PartitionedNeighbors.load(tmp_path / "index", client=client).kneighbors()
+    assert len(functions) > 5
+    assert {function.__module__.rpartition(".")[0] for function in functions} == {"sklearn_mcsg.search"}
+
+
 def moved(client):
     """Bytes that workers have sent each other."""
     return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
@@ -264,7 +281,7 @@ def test_a_corpus_against_itself_moves_points_and_answers(client):
     assert sum(part.nbytes for part in corpus) > 5 * most
 
 
-CORPUS, PARTS, LIMIT = 2**29, 16, 400  # bytes of the corpus, its parts, MiB of a worker's memory
+CORPUS, PARTS, LIMIT = 2**29, 16, 480  # bytes of the corpus, its parts, MiB of a worker's memory
 
 
 def big_part(path):
@@ -384,6 +401,17 @@ class Deadly:
         return np.load(path)
 
 
+def pids(client):
+    """Processes of both workers, once the scheduler knows which are alive."""
+    for _ in range(50):
+        client.wait_for_workers(2, timeout=60)
+        try:
+            return set(client.run(os.getpid).values())
+        except OSError:  # a worker that has just died
+            time.sleep(0.1)
+    raise AssertionError("the scheduler still asks a worker that has died")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_workers_that_die(client, files, tmp_path):
     """While they learn the corpus, learn its axes, index, compare the corpus with itself, save, and load."""
@@ -392,13 +420,11 @@ def test_workers_that_die(client, files, tmp_path):
     expected = GroupNeighbors(GroupEmbedding()).fit(np.concatenate([np.load(path) for path in own])).kneighbors()[1]
 
     def with_a_death(module, name, function):
-        client.wait_for_workers(2, timeout=60)
-        before = set(client.run(os.getpid).values())
+        before = pids(client)
         arm(client, flag, module, name, die)
         result = function()
         assert not Path(flag).exists(), f"no worker has called {name}"
-        client.wait_for_workers(2, timeout=60)
-        assert before - set(client.run(os.getpid).values())
+        assert before - pids(client)
         return result
 
     index = PartitionedNeighbors(GroupEmbedding(), load=Deadly(own[3]), client=client).fit(own)

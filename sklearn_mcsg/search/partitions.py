@@ -382,12 +382,14 @@ class _Cluster:
 
         Only workers unpickle it. The scheduler may be in this process, and a class of ``__main__`` would be made again.
         """
-        from distributed.protocol import pickle
-
-        return self.submit(pickle.loads, pickle.dumps(value))
+        return self.submit(_unpickled, self._distributed.protocol.pickle.dumps(value))
 
     def submit(self, function: Callable, *args: Any) -> Any:
-        """The result of a task, in the future. Its arguments may be large: parts that are groups, or word vectors."""
+        """The result of a task, in the future. Its arguments may be large: parts that are groups, or word vectors.
+
+        Every function comes from this room. A worker's event loop then imports the room before any of its threads does:
+        Python breaks off two threads that import modules of one package at the same time.
+        """
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2**50}):
@@ -415,6 +417,10 @@ def _answers_at_a_time(k: int) -> int:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _unpickled(data: bytes) -> Any:
+    return import_extra("distributed", "PartitionedNeighbors").protocol.pickle.loads(data)
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:
