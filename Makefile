@@ -75,6 +75,7 @@ bench-segments: .venv/bench
 paper: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make paper DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/paper.py --data $(DATA)
+	$(BIN)/python benchmarks/order.py --data $(DATA)
 	$(BIN)/python benchmarks/grouping.py --data $(DATA)
 	$(BIN)/python benchmarks/levels.py --data $(DATA)
 	$(BIN)/python benchmarks/search.py --data $(DATA)

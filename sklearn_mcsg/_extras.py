@@ -14,10 +14,10 @@ _INSTALL = {  # what the package is called, and what to install
     "ot": ("POT", '"sklearn-mcsg[wmd]"'),
     "pandas": ("pandas", "pandas"),
     "pyarrow": ("pyarrow", '"sklearn-mcsg[text]"'),
-    "safetensors": ("safetensors", '"sklearn-mcsg[static]"'),
+    "safetensors": ("safetensors", '"sklearn-mcsg[text]"'),
     "sknetwork": ("scikit-network", '"sklearn-mcsg[text]"'),
-    "tokenizers": ("tokenizers", '"sklearn-mcsg[static]"'),
-    "wordllama": ("wordllama, with the weights that it is installed with", '"sklearn-mcsg[wordllama]"'),
+    "tokenizers": ("tokenizers", '"sklearn-mcsg[text]"'),
+    "wordllama": ("wordllama, with the weights that it is installed with", '"sklearn-mcsg[text]"'),
 }
 
 

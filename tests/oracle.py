@@ -12,6 +12,7 @@ inputs (a covariance that is singular at eps = 0, identical directions at eps = 
 import itertools
 import pickle
 import threading
+import zlib
 
 import mpmath as mp
 import numpy as np
@@ -469,3 +470,134 @@ def _line(x, c):
     design = np.column_stack([np.ones(len(place)), place])
     (level, slope), *_ = np.linalg.lstsq(root * design, root * x[:, :-1], rcond=None)
     return lambda at: level + np.outer(at, slope)
+
+
+# Words of texts as vectors of one or several tables, word by word.
+
+
+class Words:
+    """A table of words in order of frequency."""
+
+    def __init__(self, vectors):
+        self.vectors = {word: np.asarray(vector, dtype=float) for word, vector in vectors.items()}
+        self.width = len(next(iter(self.vectors.values())))
+        self.median = np.median([np.linalg.norm(vector) for vector in self.vectors.values()])
+
+    def own(self, word):
+        """The word as it is in the table, or None."""
+        return next((form for form in (word, word.lower()) if form in self.vectors), None)
+
+    def parts(self, word):
+        """A known word itself; of an unknown one, what is between hyphens."""
+        return [word] if self.own(word) else [part for part in word.split("-") if any(map(str.isalnum, part))]
+
+    def vector(self, word, unknown):
+        if self.own(word) is None and unknown == "ignore":
+            return np.zeros(self.width)
+        total = np.zeros(self.width)
+        for part in self.parts(word):
+            known = self.own(part)
+            total += self.median * self.spelled(part) if known is None else self.vectors[known]
+        return total
+
+    def spelled(self, word):
+        """A vector of unit length by the spelling of a word, distributed like the unit vectors of the table."""
+        units = np.array([vector / (np.linalg.norm(vector) or 1) for vector in self.vectors.values()])
+        return _unit(units.mean(axis=0) + units.std(axis=0) * spelling(word, self.width))
+
+    def rank(self, word, unknown):
+        """That of the rarest part; words that are unknown are like the last one."""
+        order, last = list(self.vectors), len(self.vectors) - 1
+        parts = [word] if unknown == "ignore" else self.parts(word)
+        return max([order.index(self.own(part)) if self.own(part) else last for part in parts], default=last)
+
+
+class Static:
+    """A static model: vectors of pieces, and the function that splits a word into them."""
+
+    def __init__(self, split, pieces):
+        self.split, self.pieces = split, {piece: np.asarray(vector, dtype=float) for piece, vector in pieces.items()}
+        self.width = len(next(iter(self.pieces.values())))
+        self.median = np.median([np.linalg.norm(vector) for vector in self.pieces.values()])
+
+    def vector(self, word):
+        forms = [piece if piece in self.pieces else piece.lower() for piece in self.split(word)]
+        return np.sum([np.zeros(self.width), *(self.pieces[form] for form in forms if form in self.pieces)], axis=0)
+
+
+def spelling(word, width):
+    """The direction of a word by its parts of 3 to 5 characters, with the length of a standard normal vector."""
+    bracketed = f"<{word.lower()}>"
+    total = np.zeros(width)
+    for size in (3, 4, 5):
+        for start in range(len(bracketed) - size + 1):
+            gram = bracketed[start : start + size]
+            total += np.random.RandomState(zlib.crc32(gram.encode())).standard_normal(width)
+    return np.sqrt(width) * _unit(total)
+
+
+def _unit(vector):
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector
+
+
+def counts_as_word(token):
+    """Whether a token has a letter or digit, or is a sign of currency or percent, or one of a few emoji."""
+    return any(map(str.isalnum, token)) or any(sign in token for sign in "$€£%‰😀🐈")
+
+
+def words_in_tables(texts, tables, params, frequencies):
+    """Words, vectors and weights of texts, which are lists of tokens, in tables side by side.
+
+    `params` are those of EmbeddingVectorizer, `frequencies` probabilities of words or "zipf".
+    """
+    return [_words_of_text(tokens, tables, params, frequencies) for tokens in texts]
+
+
+def _words_of_text(tokens, tables, params, frequencies):
+    tokens = [token for token in tokens if params["punctuation"] or counts_as_word(token)]
+    if params["pad_token"] is not None:
+        tokens = [*tokens, params["pad_token"]]
+    found = [(word, *_word_in_tables(word, tables, params, frequencies)) for word in tokens]
+    return [(word, vector, weight) for word, vector, weight in found if vector is not None]
+
+
+def _word_in_tables(word, tables, params, frequencies):
+    """Vector and weight of a word; no vector if no table has any."""
+    named = [table for table in tables if table != "spelling"]
+    statics = [table for table in named if isinstance(table, Static)]
+    leading = [*statics, *named][0]
+    sides = {}
+    for i, table in enumerate(tables):
+        if table == "spelling":
+            sides[i] = spelling(word, sum(other.width for other in named))
+        elif isinstance(table, Static):
+            sides[i] = table.vector(word)
+        else:
+            sides[i] = table.vector(word.lower() if params["lowercase"] else word, params["unknown"])
+    n_found = sum(bool(side.any()) for side in sides.values())
+    if not n_found:
+        return None, None
+    length = np.linalg.norm(sides[tables.index(leading)]) or leading.median
+    factor = length / leading.median
+    units = {i: _unit(side) / np.sqrt(n_found) for i, side in sides.items()}
+    if "norm" in params["weighting"] and not statics:
+        units = {i: unit / max(factor, 0.1) if tables[i] == "spelling" else unit for i, unit in units.items()}
+    vector = np.concatenate(list(units.values()))
+    weight = 1.0
+    for part in params["weighting"]:
+        if part == "norm":
+            weight *= factor
+        elif part == "sif":
+            weight *= params["a"] / (params["a"] + _probability(word, tables, params, frequencies))
+        else:
+            weight *= part(word)
+    return (vector if params["unit_norm"] else length * vector), weight
+
+
+def _probability(word, tables, params, frequencies):
+    if frequencies != "zipf":
+        return frequencies.get(word, frequencies.get(word.lower(), 0))
+    table = next(table for table in tables if isinstance(table, Words))
+    rank = table.rank(word.lower() if params["lowercase"] else word, params["unknown"])
+    return 1 / ((rank + 2.7) * np.log(len(table.vectors)))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -41,13 +43,20 @@ def test_scale_is_a_part_of_the_same_page(tmp_path):
 
 
 def write_data(folder, n_pairs=30):
-    """Sentences about two topics, word vectors and counts, laid out as the benchmarks expect them."""
+    """Sentences about two topics, word vectors, a static model and counts, laid out as the benchmarks expect them."""
     rng = np.random.default_rng(0)
     topics = [["cat", "dog", "horse", "cow", "bird", "fish"], ["bank", "tax", "money", "price", "market", "stock"]]
     words = ["the", ".", *topics[0], *topics[1]]
-    vectors = rng.normal(size=(14, 5)) + 3 * np.repeat(np.eye(3, 5), [2, 6, 6], axis=0)
+    vectors = rng.normal(size=(14, 12)) + 3 * np.repeat(np.eye(3, 12), [2, 6, 6], axis=0)
     np.savez(folder / "glove840B_tiny.npz", words=words, vectors=vectors.astype(np.float32), rank=np.arange(14))
     (folder / "enwiki_vocab_min200.txt").write_text("".join(f"{w} {1000 // (i + 1)}\n" for i, w in enumerate(words)))
+    characters = {chr(i): i - 33 for i in range(33, 127)}
+    tokenizer = Tokenizer(models.BPE(characters, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    (folder / "letters").mkdir()
+    tokenizer.save(str(folder / "letters" / "tokenizer.json"))
+    table = rng.normal(size=(len(characters), 12)).astype(np.float32)
+    save_file({"embeddings": table}, folder / "letters" / "model.safetensors")
 
     def sentence(topic):
         return " ".join(["the", *rng.choice(topics[topic], 4)])
@@ -60,6 +69,10 @@ def write_data(folder, n_pairs=30):
     (folder / "grouping").mkdir()
     labels = rng.integers(0, 2, size=80)
     (folder / "grouping" / "tiny.tsv").write_text("".join(f"{k}\t{sentence(k)}\n" for k in labels))
+    (folder / "paws").mkdir()
+    texts = [sentence(i % 2) for i in range(n_pairs)]
+    rows = [f"1\t{text}\t{text}\n0\t{text}\t{' '.join(reversed(text.split()))}\n" for text in texts]
+    (folder / "paws" / "dev.tsv").write_text("".join(rows))
 
 
 def test_paper(tmp_path):
@@ -68,16 +81,28 @@ def test_paper(tmp_path):
     for heading in (
         "## glove840B_tiny",
         "## GloVe 6B 50d",
+        "## letters, a static model",
+        "## Texts as the defaults read them",
         "### Criteria",
         "### Significance",
         "## Running times",
         "## Thresholds",
     ):
         assert heading in report
-    assert "| Diag+AIC | 0." in report
+    for row in ("Diag+AIC", "TF-IDF", "its own encoder", "Embedding, order 0.5 (offline)"):
+        assert f"| {row} | 0." in report
     assert "(0.446)" in report  # published for STS12.MSRpar
     for figure in ("normal", "sphere"):
         assert (tmp_path / f"paper_{figure}.png").stat().st_size > 10_000
+
+
+def test_order(tmp_path):
+    write_data(tmp_path)
+    report = run("order.py", tmp_path / "order", "--data", tmp_path, "--texts", "60", "--seeds", "2")
+    rows = ["none | TF-IDF, up to 2 words", "GloVe 6B 50d | WMD", "letters | its own encoder", "384", "all"]
+    for row in (*rows, "default | embedding, order 0.5"):
+        assert f"| {row} | " in report
+    assert "- PAWS, AUC: " in report
 
 
 def test_levels(tmp_path):
@@ -91,13 +116,17 @@ def test_grouping(tmp_path):
     write_data(tmp_path)
     report = run("grouping.py", tmp_path / "grouping", "--data", tmp_path, "--texts", "60", "--seeds", "2")
     assert "## tiny" in report
-    assert "| Diag centered, recipe |" in report
+    assert "With the static model letters:" in report
+    assert "With the default vectors, " in report
+    for row in ("TF-IDF, 100 singular vectors", "Diag centered, recipe", "its own encoder", "Embedding, order 0.5"):
+        assert f"| {row} |" in report
 
 
 def test_search(tmp_path):
     write_data(tmp_path)
     report = run("search.py", tmp_path / "search", "--data", tmp_path, "--texts", "60", "--seeds", "2")
-    assert "## GloVe 6B 50d" in report
+    for heading in ("## GloVe 6B 50d", "## The static model letters", "## The default vectors", "| BM25, stems |"):
+        assert heading in report
     for row in ("topic, 360 short texts, 12 topics", "rest, 360 short texts, 12 topics", "topic, tiny", "rest, tiny"):
         assert f"| {row} |" in report
 
@@ -106,6 +135,7 @@ def test_duplicates(tmp_path):
     write_data(tmp_path)
     report = run("duplicates.py", tmp_path / "duplicates", "--data", tmp_path)
     assert "| **find_duplicate_texts**, GloVe 6B 50d | 1.000 |" in report
+    assert "| **find_duplicate_texts**, default vectors | " in report
     assert "| MinHash |" in report
 
 
@@ -120,7 +150,7 @@ def test_segments(tmp_path):
         document = "==========\n".join("".join(f"{line} {rng.choice(['now', 'here'])}\n" for line in p) for p in parts)
         (folder / "0.ref").write_text(document)
     report = run("segments.py", tmp_path / "segments", "--quick", "--data", tmp_path)
-    for row in ("| `diag`, BIC (default) |", "| ruptures Dynp, CostRbf |", "| embedding, squared error, shuffled |"):
+    for row in ("| `diag`, BIC (default) |", "| ruptures Dynp, CostRbf |", "| default embedding, squared error |"):
         assert row in report
     documents = report[report.index("## Documents") : report.index("## Speed")]
     assert documents in run("segments.py", tmp_path / "segments", "--quick"), "kept from the page before"

@@ -86,7 +86,7 @@ def test_compare(mcsg):
     pipeline = make_text_embedding().fit(load_short_texts().data)
     cosine = np.prod(pipeline.transform([a, b]), axis=0).sum()
     assert_allclose([near["similarity"], 1 - near["distance"]], cosine, atol=1e-6)
-    assert [word["word"] for word in near["words_a"]] == ["a", "cat", "sat", "on", "the", "mat", "."]
+    assert [word["word"] for word in near["words_a"]] == ["A", "cat", "sat", "on", "the", "mat"]
     for part in ("words_a", "words_b", "pairs"):
         assert_allclose(sum(word["contribution"] for word in near[part]), cosine, atol=1e-6)
     assert {"word_a": "cat", "word_b": "kitten"}.items() <= near["pairs"][0].items()
@@ -101,9 +101,10 @@ def test_compare(mcsg):
     assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
 
 
-@pytest.mark.parametrize("exact", [[], ["--exact"]])
-def test_compare_says_what_is_due_to_order(mcsg, exact):
-    arguments = "compare", "dog bites man", "man bites dog", "--likelihood", "trend", *exact
+@pytest.mark.parametrize("likelihood", [[], ["--likelihood", "trend"]], ids=["default", "trend"])
+@pytest.mark.parametrize("exact", [[], ["--exact"]], ids=["embedding", "exact"])
+def test_compare_says_what_is_due_to_order(mcsg, exact, likelihood):
+    arguments = "compare", "dog bites man", "man bites dog", *likelihood, *exact
     found = json.loads(mcsg(*arguments, "--format", "json").out)
     (row,) = csv.DictReader(io.StringIO(mcsg(*arguments, "--format", "csv").out))
     table = mcsg(*arguments).out
@@ -112,7 +113,7 @@ def test_compare_says_what_is_due_to_order(mcsg, exact):
         assert row["order"] == ""
         assert "without the order" not in table
         return
-    pipeline = make_text_embedding(likelihood="trend").fit(load_short_texts().data)
+    pipeline = make_text_embedding().fit(load_short_texts().data)
     expected = explain_texts(pipeline, *arguments[1:3])
     assert found["order"] == pytest.approx(expected.order, abs=1e-6)
     assert found["order"] < -0.02
@@ -145,17 +146,22 @@ def test_compare_exactly(mcsg):
 
 @pytest.mark.parametrize("exact", [[], ["--exact"]])
 def test_compare_equal_short_and_strange_texts(mcsg, exact):
-    def compare(a, b):
-        assert mcsg("compare", a, b, *exact).out
-        return json.loads(mcsg("compare", a, b, *exact, "--format", "json").out)
+    def compare(*arguments):
+        assert mcsg("compare", *arguments, *exact).out
+        return json.loads(mcsg("compare", *arguments, *exact, "--format", "json").out)
 
+    glove = ["--vectors", "glove-6b-50d"]
     for text in ("cat", TEXTS[0], "Ambromycin"):
-        found = compare(text, text.upper())
-        assert abs(found["distance"]) < 1e-6
-        assert found["p_value"] < 0.002
-    different = compare("Zortanol", "Ambromycin")
-    assert different["distance"] > 0.3
-    assert compare("cat", TEXTS[2])["p_value"] > 0.05
+        for same in ([text, text], [text, text.upper(), *glove]):
+            found = compare(*same)
+            assert abs(found["distance"]) < 1e-6
+            assert found["p_value"] < 0.002
+        written = compare(text, text.upper())
+        assert 0.1 < written["distance"] < 0.7, "a static model may distinguish case"
+        assert written["p_value"] < 0.002
+    for vectors in ([], glove):
+        assert compare("Zortanol", "Ambromycin", *vectors)["distance"] > 0.3
+        assert compare("cat", TEXTS[2], *vectors)["p_value"] > 0.05
 
 
 def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
@@ -165,7 +171,7 @@ def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
     found = json.loads(mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--format", "json").out)
     assert found["p_value"] is found["p_value_corpus"] is None
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
-    assert "'\u2603' has no words: there is nothing to compare" in mcsg("compare", "\u2603", TEXTS[0], code=1).err
+    assert "'\u00a7' has no words: there is nothing to compare" in mcsg("compare", "\u00a7", TEXTS[0], code=1).err
     one = tmp_path / "one.txt"
     one.write_text(TEXTS[0])
     assert "one.txt holds one text" in mcsg("compare", *TEXTS[:2], "--corpus", one, code=1).err
@@ -175,11 +181,52 @@ def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
 
 
 def test_words_without_a_vector_are_told(mcsg, tmp_path):
-    assert "25.0% of the words have no vector" in mcsg("compare", "the zortanol", "the cat").err
-    assert not mcsg("compare", "the dog", "the cat").err
     path = tmp_path / "a.txt"
     path.write_text("the zortanol\nthe cat\n")
-    assert "25.0% of the words have no vector" in mcsg("dedupe", path).err
+    for sentence, vectors in (
+        ("25.0% of the words are not in the table of words and are compared by their pieces.", []),
+        ("25.0% of the words have no vector and are compared by their spelling.", ["--vectors", "glove-6b-50d"]),
+    ):
+        assert sentence in mcsg("compare", "the zortanol", "the cat", *vectors).err
+        assert not mcsg("compare", "the dog", "the cat", *vectors).err
+        assert sentence in mcsg("dedupe", path, *vectors).err
+
+
+def test_several_tables_with_commas(mcsg, tmp_path):
+    def distance(*vectors):
+        options = ["--vectors", ",".join(map(str, vectors))] if vectors else []
+        return json.loads(mcsg("compare", *TEXTS[:2], *options, "--format", "json", "--quiet").out)["distance"]
+
+    def expected(vectors):
+        points = make_text_embedding(vectors=vectors).fit(load_short_texts().data).transform(TEXTS[:2])
+        return pytest.approx(1 - points[0] @ points[1], abs=1e-5)
+
+    assert distance() == distance("wordllama", "glove-6b-50d") == expected(["wordllama", "glove-6b-50d"])
+    assert distance("glove-6b-50d", "spelling") == expected(["glove-6b-50d", "spelling"])
+    one, other = tmp_path / "one.txt", tmp_path / "with,comma.txt"
+    one.write_text("the 0.1 0.2\ncat 1 2\nmat 2 1\nrug 2 0.5\n")
+    other.write_text("the 0.3 0.2 0.1\nkitten 1 2 3\nmat 2 1 2\n")
+    assert distance(other) == expected(other)
+    assert distance(one, "glove-6b-50d") == expected([one, "glove-6b-50d"])
+    copied = tmp_path / "plain.txt"
+    copied.write_text(other.read_text())
+    assert distance(one, copied, "spelling") == expected([one, copied, "spelling"])
+    for wrong, sentence in (
+        ("spelling", "'spelling' stands beside other vectors"),
+        (f"{one},nowhere.txt", "'nowhere.txt' is neither an installed set (wordllama, glove-6b-50d) nor an existing"),
+        (f"glove-6b-50d,{tmp_path / 'none'}", "none' is neither an installed set"),
+    ):
+        assert sentence in mcsg("compare", *TEXTS[:2], "--vectors", wrong, code=1).err
+
+
+def test_an_index_of_several_tables_is_kept(mcsg, corpus, tmp_path):
+    tables = ["--vectors", f"{tmp_path / 'one.txt'},glove-6b-50d", "--index", tmp_path / "index"]
+    (tmp_path / "one.txt").write_text("the 0.1 0.2\ncat 1 2\nmat 2 1\nrug 2 0.5\n")
+    first = mcsg("search", corpus, "cat", *tables)
+    assert mcsg("search", corpus, "cat", *tables) == first
+    (tmp_path / "one.txt").write_text("the 0.1 0.2\ncat 2 2\nmat 2 1\nrug 2 0.5\n")
+    assert "replaced" in mcsg("search", corpus, "cat", *tables).err
+    assert "replaced" in mcsg("search", corpus, "cat", "--index", tmp_path / "index").err
 
 
 def test_colours_only_on_terminals_that_have_them(monkeypatch):
@@ -237,11 +284,14 @@ def test_a_query_before_the_corpus_is_explained(mcsg, corpus):
 
 
 def test_words_without_a_vector_are_no_reason_to_be_sure(mcsg, corpus):
-    assert "No word of the query 'xqzzyt' has a vector" in mcsg("search", corpus, "cat", "xqzzyt").err
-    assert "the query 'cat'" not in mcsg("search", corpus, "cat").err
-    notes = mcsg("compare", "xqzzyt", "a cat").err
+    glove = ["--vectors", "glove-6b-50d"]
+    assert "No word of the query 'xqzzyt' has a vector" in mcsg("search", corpus, "cat", "xqzzyt", *glove).err
+    assert "the query 'cat'" not in mcsg("search", corpus, "cat", *glove).err
+    notes = mcsg("compare", "xqzzyt", "a cat", *glove).err
     assert "No word of A has a vector" in notes
     assert "No word of B" not in notes
+    assert "No word of" not in mcsg("search", corpus, "cat", "xqzzyt").err, "pieces have vectors"
+    assert "No word of" not in mcsg("compare", "xqzzyt", "a cat").err
 
 
 @pytest.mark.parametrize("arguments", [["--exact"], ["--exact", "--criterion", "bic"]])
@@ -267,7 +317,7 @@ def test_search_by_other_words(mcsg, corpus, words):
 
 def test_examples_as_one_query(mcsg, corpus, tmp_path):
     examples = tmp_path / "examples.csv"
-    examples.write_text("id,body\n1,my cat\n2,stock exchange\n3,\u2603\n", encoding="utf-8")
+    examples.write_text("id,body\n1,my cat\n2,stock exchange\n3,\u00a7\n", encoding="utf-8")
     table = tmp_path / "corpus.csv"
     table.write_text("body\n" + "\n".join(TEXTS[:5]), encoding="utf-8")
     search = TextSearch(n_neighbors=5).fit(TEXTS[:5])
@@ -344,29 +394,33 @@ def test_an_index_with_other_files_beside_it_is_not_replaced(mcsg, corpus, tmp_p
 
 def test_texts_without_a_known_word_are_left_out(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
-    path.write_text("\n".join(["\u2603", *TEXTS, "\u2603\u2603"]), encoding="utf8")
+    path.write_text("\n".join(["\u00a7", *TEXTS, "\u00a7\u00a7"]), encoding="utf8")
     written = mcsg("search", path, "cat")
     assert "2 of 8 texts left out, with no words (the first in line 1)" in written.err
-    assert "\u2603" not in written.out
-    assert mcsg("dedupe", path, "--unique").out.count("\u2603") == 3, "texts are not lost because they have no words"
+    assert "\u00a7" not in written.out
+    assert mcsg("dedupe", path, "--unique").out.count("\u00a7") == 3, "texts are not lost because they have no words"
     assert mcsg("search", path, "cat", "-k", 1, "--format", "json").out.count('"line": 2') == 1
-    path.write_text("\u2603\n\u2603\u2603", encoding="utf8")
+    path.write_text("\u00a7\n\u00a7\u00a7", encoding="utf8")
     assert "has a word" in mcsg("cluster", path, code=1).err
 
 
 def test_a_query_without_words_does_not_cancel_the_others(mcsg, corpus):
-    written = mcsg("search", corpus, "\u2603", "cat", "-k", 1, "--format", "json")
-    assert "The query '\u2603' has no words" in written.err
+    written = mcsg("search", corpus, "\u00a7", "cat", "-k", 1, "--format", "json")
+    assert "The query '\u00a7' has no words" in written.err
     assert {hit["query"] for hit in json.loads(written.out)} == {"cat"}
-    assert "No query has a word" in mcsg("search", corpus, "\u2603", code=1).err
+    assert "No query has a word" in mcsg("search", corpus, "\u00a7", code=1).err
 
 
 def test_share_of_unknown_words_comes_first(mcsg, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("\n".join([*TEXTS, "the xqzvw"]), encoding="utf8")
-    first = mcsg("search", path, "xqzvw", "-k", 1).err.splitlines()[0]
-    assert first.endswith("of the words have no vector and are compared by their spelling.")
-    assert "the xqzvw" in mcsg("search", path, "xqzvw", "-k", 1).out
+    for sentence, vectors in (
+        ("of the words are not in the table of words and are compared by their pieces.", []),
+        ("of the words have no vector and are compared by their spelling.", ["--vectors", "glove-6b-50d"]),
+    ):
+        written = mcsg("search", path, "xqzvw", "-k", 1, *vectors)
+        assert written.err.splitlines()[0].endswith(sentence)
+        assert "the xqzvw" in written.out
 
 
 def test_equal_texts_are_one_cluster(mcsg, tmp_path):
@@ -540,7 +594,7 @@ def test_evaluate_misses_packages_before_any_work(mcsg, monkeypatch):
 
 def test_evaluate_what_cannot_be_ordered(mcsg, tmp_path):
     path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{i}\tone cat\tone cat\n" for i in range(5)) + "1\t\u2603\tcat\n", encoding="utf8")
+    path.write_text("".join(f"{i}\tone cat\tone cat\n" for i in range(5)) + "1\t\u00a7\tcat\n", encoding="utf8")
     written = mcsg("evaluate", path, "--format", "json")
     assert {result["spearman"] for result in json.loads(written.out)} == {None}
     assert "1 of 6 pairs left out" in written.err
@@ -734,7 +788,7 @@ def test_lines_with_keys_of_their_own_take_little_memory(tmp_path, monkeypatch, 
     lines = ({"text": f"text {i % 7}", **{f"{i} {j}": j for j in range(10)}} for i in range(400))
     path.write_text("\n".join(map(json.dumps, lines)))
     monkeypatch.setattr(sys, "stdout", Counted())
-    name, *options = command.split()
+    name, *options = [*command.split(), "--vectors", "glove-6b-50d"]  # whose points take little memory
     peaks = []
     for form in ("table", "csv"):  # word vectors are loaded before the first
         tracemalloc.start()
@@ -956,6 +1010,8 @@ def content_of(folder):
         ("cluster SOFT --report DETOUR", "The corpus", "--report"),
         ("cluster CORPUS --vectors VECTORS --report VECTORS", "--vectors", "--report"),
         ("cluster CORPUS --vectors MODEL --report TOKENIZER", "--vectors", "--report"),
+        ("cluster CORPUS --vectors glove-6b-50d,VECTORS --report VECTORS", "--vectors", "--report"),
+        ("cluster CORPUS --vectors MODEL,VECTORS --report MATRIX", "--vectors", "--report"),
         ("cluster CORPUS --vectors TOKENIZER --report MATRIX", "--vectors", "--report"),
         ("search CORPUS cat --index CORPUS", "The corpus", "--index"),
         ("search SOFT cat --index FOLDER", "The corpus", "--index"),
@@ -964,7 +1020,8 @@ def content_of(folder):
 )
 def test_an_output_that_is_an_input_is_refused(mcsg, places, tmp_path, arguments, first, second):
     before = content_of(tmp_path)
-    error = mcsg(*(places.get(argument, argument) for argument in arguments.split()), code=1).err
+    named = (",".join(places.get(name, name) for name in argument.split(",")) for argument in arguments.split())
+    error = mcsg(*named, code=1).err
     assert f"mcsg: error: {first} and {second} are one file, {tmp_path}" in error
     assert error.endswith(": write to another one.\n")
     assert content_of(tmp_path) == before

@@ -31,7 +31,7 @@ from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.duplicates import linked_sets
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import FOLDED, LIGHT_ENGLISH, Wordings, _is_one_edit, fold
 
 GLOVE = open_table("glove-6b-50d")
@@ -318,6 +318,33 @@ def test_texts_by_other_vectors():
     pipeline = make_text_embedding(vectors=vectors).set_params(vectorizer__frequencies={"cat": 1})
     texts = ["cat sat", "the cat sat", "dog sat", "dog ran", "Dog ran!"]
     assert listed(find_duplicate_texts(texts, pipeline=pipeline)) == [[0, 1], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    "kind", ["wordllama", "pieces", "ids", "pieces and spelling", "ids and spelling", "ids and words"]
+)
+def test_texts_by_static_models(kind):
+    pieces = dict(zip("abcdefghijklmnopqrstuvwxyz", np.random.default_rng(0).normal(size=(26, 8)), strict=True))
+    letters = (list, pieces)
+    numbers = (lambda word: [ord(letter) % 26 for letter in word], np.array(list(pieces.values())))
+    vectors = {
+        "wordllama": "wordllama",
+        "pieces": letters,
+        "ids": numbers,
+        "pieces and spelling": [letters, "spelling"],
+        "ids and spelling": [numbers, "spelling"],
+        "ids and words": [numbers, "glove-6b-50d"],
+    }[kind]
+    texts = ["The quick cats ran to the tax office", "the quick cats ran to the tax office!", "A storm in the north"]
+    texts += [
+        "My puppy is ill",
+        "The quick cats ran to the tax ofice",
+        "Shares fell by 5 percent",
+        "Shares fell by 6 percent",
+    ]
+    found = listed(find_duplicate_texts(texts, pipeline=make_text_embedding(vectors=vectors)))
+    typo = [4] if kind in ("wordllama", "ids and words") else []  # office is known to be a word
+    assert found == [[0, 1, *typo]]
 
 
 def test_texts_without_word_vectors():

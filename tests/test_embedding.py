@@ -38,6 +38,7 @@ from sklearn_mcsg import (
     explain_texts,
     find_duplicates,
     make_text_embedding,
+    update_index,
 )
 from sklearn_mcsg.cli._terminal import word_pairs
 from sklearn_mcsg.likelihoods import bessel
@@ -242,6 +243,20 @@ def test_it_keeps_no_groups_and_streams(make_groups):
     assert peak < result.nbytes + 100 * 2**20
 
 
+@traces_memory
+def test_covariances_of_batches_are_merged_one_by_one():
+    """Once those of all batches were kept until the last: 6 kB for each of a million texts."""
+    rng = np.random.default_rng(0)
+    groups = Groups(rng.normal(size=(4000, 100)).astype(np.float32), np.arange(0, 4001, 2))
+    model = GroupEmbedding(prior_strength=0.5)
+    with sklearn.config_context(working_memory=0.2):  # 32 groups at a time
+        tracemalloc.start()
+        model.fit(groups)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 12 * 8 * 200**2, "a few covariances of 200 coordinates, and not those of 63 batches"
+
+
 @every_likelihood
 def test_pickled_and_fitted_again(likelihood, make_groups):
     groups = make_groups(20, 3, (3, 9))
@@ -327,6 +342,161 @@ def test_scikit_learn_takes_the_points(planted):
     assert cross_val_score(make_pipeline(GroupEmbedding(), LogisticRegression()), X, y, cv=3).mean() == 1
 
 
+# One factor on the log variance of each feature -----------------------------------------------------------------------
+
+PER_FEATURE = ["diag", "trend"]  # likelihoods with a variance of each feature
+some_strengths = pytest.mark.parametrize("prior_strength", [0, 0.5])
+
+
+@some_strengths
+@pytest.mark.parametrize("likelihood", PER_FEATURE)
+def test_equal_factors_are_one_factor(likelihood, prior_strength, make_groups):
+    X = make_groups(30, 4, (4, 9), weighted=True)
+    params = {"whiten": 0.5, "order": 0.5, "prior_strength": prior_strength}
+    one = GroupEmbedding(likelihood, spread=0.7, **params).fit(X)
+    for spread in (np.full(4, 0.7), [0.7] * 4, (0.7, 0.7, 0.7, 0.7), pd.Series([0.7] * 4)):
+        each = GroupEmbedding(likelihood, spread=spread, **params).fit(X)
+        assert_array_equal(each.transform(X), one.transform(X))
+        assert_array_equal(each.components_, one.components_)
+        for i, j in ((0, 1), (3, 3)):
+            left, right = (model.explain(X[[i]], X[[j]]) for model in (each, one))
+            assert_array_equal(left.matrix, right.matrix)
+            assert left.order == right.order
+
+
+@some_strengths
+@pytest.mark.parametrize("likelihood", PER_FEATURE)
+def test_factors_belong_to_the_variances_of_their_features(likelihood, prior_strength, make_groups):
+    """Without rotation, the squared distance is a sum over coordinates, of which those of scale have the factors."""
+    X = make_groups(20, 3, (4, 9), weighted=True)
+    d, factors = 3, np.array([0.5, 0.0, 2.0])
+    params = {"prior_strength": prior_strength, "order": 0.5}
+    one = GroupEmbedding(likelihood, **params).fit(X)
+    each = GroupEmbedding(likelihood, spread=factors, **params).fit(X)
+    original = one.transform(X) @ one.components_
+    scaled = original * np.r_[np.ones(d), factors, np.ones(original.shape[1] - 2 * d)]
+    assert_allclose(pdist(each.transform(X)), pdist(scaled), rtol=1e-6)
+    assert_allclose(each.transform(X) @ each.components_, scaled, atol=1e-6)
+
+
+@some_strengths
+@pytest.mark.parametrize("likelihood", PER_FEATURE)
+def test_without_a_factor_the_variance_of_a_feature_does_not_count(likelihood, prior_strength):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(6, 3)) * rng.uniform(0.5, 2, size=3) + rng.normal(size=3) for _ in range(30)]
+    wider = [x.copy() for x in X]
+    for x in wider:
+        residual = oracle.residual_of_line(np.column_stack([x, np.linspace(-1, 1, 6)]), np.ones(6))
+        x[:, 1] += 2 * residual[:, 1]  # the mean and the slope stay
+    model = GroupEmbedding(likelihood, spread=[1, 0, 1], prior_strength=prior_strength, whiten=0.5).fit(X)
+    assert_allclose(model.transform(wider), model.transform(X), atol=1e-9)
+    other = GroupEmbedding(likelihood, spread=[0, 1, 0], prior_strength=prior_strength, whiten=0.5).fit(X)
+    assert np.abs(other.transform(wider) - other.transform(X)).max() > 0.1
+    nothing = GroupEmbedding(likelihood, spread=np.zeros(3), prior_strength=prior_strength).fit(X)
+    assert_allclose(
+        nothing.transform(X), GroupEmbedding(likelihood, spread=0, prior_strength=prior_strength).fit_transform(X)
+    )
+
+
+@some_strengths
+@pytest.mark.parametrize("likelihood", PER_FEATURE)
+def test_explanation_with_a_factor_for_each_feature(likelihood, prior_strength, make_groups):
+    X = make_groups(40, 3, (4, 9), weighted=True)
+    params = {"spread": np.array([0.3, 0.0, 1.7]), "order": 0.5, "whiten": 0.5}
+    model = GroupEmbedding(likelihood, prior_strength=prior_strength, **params).fit(X)
+    for i, j in ((0, 1), (3, 3), (7, 20)):
+        explanation = model.explain(X[[i]], X[[j]])
+        cosine = model.paired(X[[i]], X[[j]], output="similarity")[0]
+        assert explanation.matrix.sum() == pytest.approx(cosine, abs=1e-9)
+        if likelihood == "trend":
+            expected, order = oracle.order_of_cosine(X, i, j, eps=1e-6, strength=prior_strength, **params)
+            assert (explanation.similarity, explanation.order) == pytest.approx((expected, order), abs=1e-7)
+
+
+@pytest.mark.parametrize("spread", [[0.5, 0.0, 2.0], np.array([1.0, 1, 0]), (1, 1, 1)])
+def test_factors_are_saved_cloned_and_compared(spread, tmp_path, make_groups):
+    X = make_groups(30, 3, (4, 9))
+    embedding = GroupEmbedding("trend", spread=spread, prior_strength=0.5)
+    assert clone(embedding).fit(X).transform(X).shape == embedding.fit(X).transform(X).shape
+    assert "spread=" in repr(embedding)
+    assert_array_equal(pickle.loads(pickle.dumps(embedding)).transform(X), embedding.transform(X))
+    index = GroupNeighbors(clone(embedding), n_neighbors=3).fit(X[:20])
+    index.save(tmp_path / "index")
+    loaded = GroupNeighbors.load(tmp_path / "index")
+    assert_array_equal(loaded.kneighbors(X), index.kneighbors(X))
+    assert_array_equal(loaded.similarity_.transform(X), index.similarity_.transform(X))
+    assert_array_equal(loaded.similarity_.spread, spread)
+    explanations = [one.similarity_.explain(X[[0]], X[[1]]) for one in (loaded, index)]
+    assert_array_equal(explanations[0].matrix, explanations[1].matrix)
+    loaded.partial_fit(X[20:])
+    assert_array_equal(loaded.kneighbors(X), index.partial_fit(X[20:]).kneighbors(X))
+
+
+def test_an_index_with_factors_is_updated(tmp_path):
+    words = ["the", "cat", "dog", "tax"], np.random.default_rng(0).normal(size=(4, 3))
+    texts = ["the cat", "dog cat", "tax tax the", "a zebra", "the dog"]
+    for vectors in ([words, "spelling"], [words, "glove-6b-50d", "spelling"]):
+        pipeline = make_text_embedding(vectors=vectors)
+        update_index(tmp_path / "index", pipeline, texts[:3])
+        again = update_index(tmp_path / "index", make_text_embedding(vectors=vectors), texts)
+        assert (again.n_reused, again.replaced) == (3, False)
+        width = pipeline["embedding"].spread.shape
+        other = make_text_embedding(vectors=vectors, spread=np.ones(width))
+        assert update_index(tmp_path / "index", other, texts).replaced
+
+
+@pytest.mark.parametrize(
+    ("spread", "sentence"),
+    [
+        (np.ones(2), r"spread must be a number or an array of shape \(3,\), .*got shape \(2,\)"),
+        (np.ones(4), r"spread must be a number or an array of shape \(3,\), .*got shape \(4,\)"),
+        (np.ones((1, 3)), r"an array of shape \(3,\), .*got shape \(1, 3\)"),
+        ([1, -0.5, 1], "spread must not be negative, got -0.5"),
+        ([1, np.nan, 1], "spread contains NaN"),
+        ([1, np.inf, 1], "spread contains infinity"),
+        (-1, "'spread' parameter.*Got -1"),
+        (np.nan, "'spread' parameter.*Got nan"),
+        ("wide", "'spread' parameter.*Got 'wide'"),
+        (None, "'spread' parameter.*Got None"),
+        ([], "0 sample"),
+        (["a", "b", "c"], "could not convert string to float"),
+    ],
+)
+@pytest.mark.parametrize("likelihood", PER_FEATURE)
+def test_bad_factors_get_a_sentence(likelihood, spread, sentence, make_groups):
+    with pytest.raises(ValueError, match=sentence):
+        GroupEmbedding(likelihood, spread=spread).fit(make_groups(20, 3, (3, 9)))
+
+
+def test_factors_need_coordinates(make_groups):
+    X = make_groups(20, 3, (3, 9))
+    ones = GroupEmbedding(method="landmarks", spread=np.ones(3), random_state=0).fit_transform(X)
+    assert_array_equal(ones, GroupEmbedding(method="landmarks", random_state=0).fit_transform(X))
+    with pytest.raises(ValueError, match="needs coordinates; with landmarks it must be 1"):
+        GroupEmbedding(method="landmarks", spread=[1, 0, 1]).fit(X)
+    with pytest.raises(ValueError, match=r"array of shape \(1,\), one factor for each coordinate of scale"):
+        GroupEmbedding("spherical", spread=np.ones(3)).fit(X)
+
+
+@pytest.mark.parametrize(
+    "vectors", [("wordllama", "glove-6b-50d"), "wordllama", "glove-6b-50d", ["glove-6b-50d", "spelling"]], ids=str
+)
+@pytest.mark.parametrize("likelihood", [*LIKELIHOODS, WordMoversDistance(), MeanVector()], ids=str)
+def test_recipe_of_every_likelihood(likelihood, vectors):
+    """Or, where there are too many features, a sentence on these."""
+    from sklearn_mcsg.datasets import load_short_texts
+
+    if isinstance(likelihood, WordMoversDistance):
+        pytest.importorskip("ot")
+    texts = load_short_texts().data[:20]
+    pipeline = make_text_embedding(likelihood=likelihood, vectors=vectors, random_state=0)
+    if likelihood == "full" and vectors != "glove-6b-50d":
+        with pytest.raises(ValueError, match=r"FullGaussian has coordinates up to 64 features, got \d+: .*landmarks"):
+            pipeline.fit(texts)
+    else:
+        assert np.isfinite(pipeline.fit_transform(texts)).all()
+
+
 # Explanations -------------------------------------------------------------------------------------------------------
 
 
@@ -395,8 +565,10 @@ def test_order_of_words_is_shown():
     from sklearn_mcsg.datasets import load_short_texts
 
     pytest.importorskip("matplotlib").use("Agg")
-    pipeline = make_text_embedding(likelihood="trend").set_params(embedding__order=0.5).fit(load_short_texts().data)
+    pipeline = make_text_embedding().fit(load_short_texts().data)
     explanation = explain_texts(pipeline, "dog bites man", "man bites dog")
+    points = pipeline.transform(["dog bites man", "man bites dog"])
+    assert explanation.similarity == pytest.approx(points[0] @ points[1], abs=1e-5)
     assert explanation.similarity < 0.9
     assert explanation.similarity - explanation.order == pytest.approx(1, abs=0.005)
     line = repr(explanation).splitlines()[1].strip()
@@ -410,7 +582,7 @@ def test_explanation_of_texts_names_the_words():
 
     pipeline = make_text_embedding().fit(load_short_texts().data)
     explanation = explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
-    assert explanation.labels[0] == ["a", "cat", "slept", "on", "the", "sofa", "."]
+    assert explanation.labels[0] == ["A", "cat", "slept", "on", "the", "sofa"]
     strongest = [(a, b) for a, b, _ in explanation.strongest(3)]
     assert ("sofa", "armchair") in strongest
     assert ("cat", "kitten") in strongest
@@ -453,15 +625,18 @@ def test_explanation_escapes_and_draws():
 
 
 def test_recipe_follows_the_kind_of_vectors(tmp_path):
-    raw = make_text_embedding()
-    assert (raw["vectorizer"].weighting, raw["embedding"].whiten, raw["embedding"].spread) == (("sif", "norm"), 0.5, 1)
+    raw = make_text_embedding(vectors="glove-6b-50d")
+    assert (raw["vectorizer"].weighting, raw["embedding"].whiten, raw["embedding"].spread) == ("auto", 0.5, 1)
     (tmp_path / "tokenizer.json").write_text("{}")
-    static = make_text_embedding(vectors=tmp_path)
-    assert (static["vectorizer"].weighting, static["embedding"].whiten, static["embedding"].spread) == (
-        "norm",
-        0.125,
-        0.5,
-    )
+    for vectors in (tmp_path, [tmp_path], ["glove-6b-50d", tmp_path], ("wordllama", "glove-6b-50d")):
+        static = make_text_embedding(vectors=vectors)
+        assert (static["vectorizer"].weighting, static["embedding"].whiten, static["embedding"].spread) == (
+            "auto",
+            0.25,
+            0.5,
+        )
+    assert make_text_embedding().get_params()["vectorizer__vectors"] == ("wordllama", "glove-6b-50d")
+    assert make_text_embedding()["embedding"].get_params().items() > {"likelihood": "trend", "order": 0.5}.items()
     chosen = make_text_embedding(vectors=tmp_path, whiten=0.3, spread=2.0)
     assert (chosen["embedding"].whiten, chosen["embedding"].spread) == (0.3, 2.0)
     with pytest.raises(TypeError, match="unexpected keyword argument 'whitening'"):
@@ -487,9 +662,14 @@ def test_a_static_model_brings_its_own_tokens(tmp_path):
     folder = static_model(tmp_path / "model", words, vectors)
     pipeline = make_text_embedding(vectors=folder)
     groups = pipeline[0].fit_transform(["Cats.", "zebra dog tax"])
-    assert groups.split(groups.labels)[0].tolist() == ["cat", "##s", "."]
-    assert groups.split(groups.labels)[1].tolist() == ["dog", "tax"], "unknown tokens have no vector"
-    assert pipeline[0].oov_rate_ == pytest.approx(1 / 6)
+    assert groups.split(groups.labels)[0].tolist() == ["Cats"]
+    assert groups.split(groups.labels)[1].tolist() == ["dog", "tax"], "words without a known piece have no vector"
+    cats = vectors[1] + vectors[3]
+    assert_allclose(groups[0], [cats / np.linalg.norm(cats)], rtol=1e-6)
+    norms = np.linalg.norm(vectors[1:], axis=1)  # of the pieces, without the unknown one
+    expected = np.array([np.linalg.norm(cats), norms[1], norms[3]]) / np.median(norms)
+    assert_allclose(groups.weights, expected, rtol=1e-6)
+    assert pipeline[0].oov_rate_ == pytest.approx(1 / 4)
     assert pipeline.fit_transform(["Cats.", "dog tax", "tax"]).shape[0] == 3
     assert_array_equal(pickle.loads(pickle.dumps(pipeline)).transform(["cats"]), pipeline.transform(["cats"]))
 

@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
@@ -599,7 +600,21 @@ def test_texts_are_explained_by_their_words(params, words):
         assert_allclose(explanation.vectors[0], pipeline[-1].explain(same, right).vectors[0])
 
 
-@pytest.mark.parametrize("make", [make_text_embedding, make_text_similarity])
+@traces_memory
+def test_long_texts_are_explained_in_bounded_memory():
+    pipeline = make_text_embedding(vectors=WORDS).fit(TEXTS)
+    text = "the kitten cat " * 4000
+    tracemalloc.start()
+    explanation = explain_texts(pipeline, text, text)
+    shown = repr(explanation)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert explanation.similarity == pytest.approx(1)
+    assert "cat ~ kitten" in shown
+    assert peak < 3e8, "pairs of all words would take more than 1 GB"
+
+
+@pytest.mark.parametrize("make", [partial(make_text_embedding, likelihood="diag"), make_text_similarity])
 def test_texts_of_many_words_are_explained_by_their_different_words(make):
     pipeline = make(vectors=WORDS).fit(TEXTS)
     a, b = "the kitten cat " * 40_000, "the cat"

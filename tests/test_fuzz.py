@@ -32,7 +32,7 @@ from sklearn_mcsg import (
     storage,
 )
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
-from sklearn_mcsg.text import tables
+from sklearn_mcsg.text import sources
 
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir(), "hypothesis"))  # not the folder of the sources
 N_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))  # files per reader
@@ -238,14 +238,17 @@ def static_model(tmp_path):
     folder = save(tmp_path / "model")
 
     def use_model():
-        tables._OPENED.clear()  # files that change within a tick of the clock
+        sources._OPENED.clear()  # files that change within a tick of the clock
         with opened_or_explained(folder), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*have no words")
-            table = tables.open_table(folder)
-            assert np.isfinite(table.vectors).all()
-            assert len(table.words) == len(table.vectors) > 0
-            groups = EmbeddingVectorizer(folder, weighting=None).fit_transform(MODEL_TEXTS)
-            assert np.isfinite(groups.vectors).all()
+            (table,) = sources.open_table(folder).tables
+            assert np.isfinite(table.pieces.vectors).all()
+            assert len(table.pieces.words) == len(table.pieces.vectors) > 0
+            beside = [folder, {"cats": [1.0, 2.0], "and": [0.5, 0.5]}]
+            for vectors, unit_norm in ((folder, True), (folder, False), (beside, True)):
+                vectorizer = EmbeddingVectorizer(vectors, weighting=None, unit_norm=unit_norm)
+                groups = vectorizer.fit_transform(MODEL_TEXTS)
+                assert np.isfinite(groups.vectors).all()
 
     return folder, use_model
 

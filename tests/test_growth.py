@@ -6,6 +6,7 @@ from copy import copy
 
 import numpy as np
 import pytest
+from conftest import traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_mcsg import (
@@ -65,7 +66,7 @@ def test_a_grown_index_finds_what_a_new_one_finds(start):
 
     while index.n_groups_ < len(GROUPS):
         learnt = index.similarity_
-        last = min(len(GROUPS), n_learnt + math.ceil(n_learnt * min(1, n_learnt / 4000)) - 1)  # before it learns again
+        last = min(len(GROUPS), n_learnt + math.ceil(n_learnt * min(1, n_learnt / 6000)) - 1)  # before it learns again
         if n_learnt > 1.2 * compared:
             compared = n_learnt
             agreed.append([agreement(n) for n in (n_learnt, (n_learnt + last) // 2, last)])
@@ -217,10 +218,10 @@ def test_an_index_without_sources_warns_when_it_has_doubled(tmp_path):
 
 def test_an_index_without_sources_cannot_be_told_to_learn_again():
     index = GroupNeighbors(EMBEDDING, growth=None).fit(GROUPS[:100]).set_params(growth=2.0)
-    index.partial_fit(GROUPS[100:102])
-    with pytest.raises(ValueError, match=r"100 groups, and 52 were added since: .*nothing was kept to learn from"):
-        index.partial_fit(GROUPS[102:152])
-    assert index.n_groups_ == 102
+    index.partial_fit(GROUPS[100:101])
+    with pytest.raises(ValueError, match=r"100 groups, and 51 were added since: .*nothing was kept to learn from"):
+        index.partial_fit(GROUPS[101:151])
+    assert index.n_groups_ == 101
 
 
 @pytest.mark.parametrize("growth", [1.0, 0, -2, "2", np.nan])
@@ -247,15 +248,20 @@ def test_learning_is_amortised(monkeypatch):
         index.partial_fit(GROUPS[n : n + 1])
     for n in range(500, 10_000, 500):
         index.partial_fit(GROUPS[n : n + 500])
-    assert len(embedded) < 130
-    assert sum(embedded) < 3 * 10_000
+    assert len(embedded) < 140
+    assert sum(embedded) < 3.5 * 10_000
 
 
-def test_sources_of_texts_take_less_than_their_statistics():
-    groups = GROUPS[:4000]
+@traces_memory
+@pytest.mark.parametrize("vectors", ["glove-6b-50d", ("wordllama", "glove-6b-50d")])
+def test_sources_of_texts_take_less_than_their_statistics(vectors):
+    vectorizer, embedding = make_text_embedding(vectors=vectors)
+    groups = vectorizer.fit_transform(TEXTS[:4000])
     tracemalloc.start()
-    index = GroupNeighbors(EMBEDDING).fit(groups)
+    index = GroupNeighbors(embedding).fit(groups)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     points = index.n_groups_ * index.similarity_.n_components_ * 4
-    assert kept < points + 1.1 * 8 * 100 * len(groups)
+    n_coordinates = 3 * groups.n_features  # means, variances and slopes
+    axes = 2 * 8 * n_coordinates**2  # components and scatter
+    assert kept < points + axes + 0.3 * 8 * n_coordinates * len(groups)

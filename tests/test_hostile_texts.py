@@ -10,7 +10,7 @@ from sklearn_mcsg import EmbeddingVectorizer
 from sklearn_mcsg.text import tokenize
 from sklearn_mcsg.text._spelling import parts_of
 from sklearn_mcsg.text._tokenised import Tokens
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import FOLDED, Wordings, fold
 
 LENGTH = 2**14  # characters, which take milliseconds
@@ -95,12 +95,15 @@ KINDS = {  # what is repeated, and what stands at the end
     "products": ("1 * ", ""),
     "about": ("~", "5"),
 }
-VECTORIZER = EmbeddingVectorizer({"a": [1.0, 0.0], "cat": [0.0, 1.0]}, weighting=None).fit(["a cat"])
+WORDS = {"a": [1.0, 0.0], "cat": [0.0, 1.0]}
+VECTORIZER = EmbeddingVectorizer(WORDS, weighting=None).fit(["a cat"])
+SEVERAL = EmbeddingVectorizer([(list, {"c": [1.0, 0.0], "1": [0.0, 1.0]}), WORDS, "spelling"]).fit(["a cat"])
 READERS = {
     "tokenize": tokenize,
     "fold": fold,
     "parts_of": parts_of,
     "transform": lambda text: VECTORIZER.transform([f"cat {text}"]),
+    "transform by several tables": lambda text: SEVERAL.transform([f"cat {text}"]),
 }
 
 
@@ -127,6 +130,7 @@ def growth(read, kind):
 
 
 @pytest.mark.thread_unsafe(reason="the time of the process is that of all threads")
+@pytest.mark.filterwarnings("ignore:.*scripts that put no spaces between words")
 @pytest.mark.parametrize("reader", READERS)
 def test_twice_the_text_takes_twice_the_time(reader):
     assert len(KINDS) >= 60

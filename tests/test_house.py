@@ -8,8 +8,11 @@ import pytest
 import sklearn_mcsg
 from sklearn_mcsg import ModelComparisonSimilarity
 from sklearn_mcsg.cli import main
-from sklearn_mcsg.likelihoods import DiagonalGaussian
-from sklearn_mcsg.text import _duplicates, _tokenised, wording
+from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
+from sklearn_mcsg.text import _duplicates, _tokenised, sources, tokenize, wording
+from sklearn_mcsg.text import _static as static
+from sklearn_mcsg.text._lookup import TokenRows
 
 PACKAGE = Path(sklearn_mcsg.__file__).parent
 
@@ -29,6 +32,7 @@ def calls(monkeypatch):
         monkeypatch.setattr(cls, method, counted)
 
     count(DiagonalGaussian, "statistics", len)
+    count(TrendGaussian, "statistics", len)
     count(ModelComparisonSimilarity, "_new_comparison")
     return found
 
@@ -41,17 +45,17 @@ def readings(monkeypatch):
     """Counts texts that are split into tokens, texts that are folded, and look-ups of distinct tokens in a table."""
     found = Counter()
 
-    def count(place, name):
+    def count(place, name, wrapped=lambda function: function):
         original = getattr(place, name)
 
         def counted(*args):
             found[name] += 1
             return original(*args)
 
-        monkeypatch.setattr(place, name, counted)
+        monkeypatch.setattr(place, name, wrapped(counted))
 
     count(_tokenised, "tokenize")
-    count(_tokenised, "_own_rows")
+    count(TokenRows, "of", staticmethod)
     original = wording.FOLDED.tokenizer
     folded = wording.FOLDED._replace(tokenizer=lambda text: found.update(fold=1) or original(text))
     monkeypatch.setattr(_duplicates, "FOLDED", folded)
@@ -61,11 +65,11 @@ def readings(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["dedupe", TEXTS], {"tokenize": 360, "fold": 360, "_own_rows": 1}),
-        (["search", TEXTS, "my puppy is ill", "a storm"], {"tokenize": 360 + 2, "_own_rows": 2}),
-        (["search", TEXTS, "my puppy is ill", "--exact"], {"tokenize": 360 + 1, "_own_rows": 2}),
-        (["cluster", TEXTS, "--report", "report.html"], {"tokenize": 360, "_own_rows": 1}),
-        (["compare", "a cat", "a kitten", "--corpus", TEXTS], {"tokenize": 360 + 2, "_own_rows": 2}),
+        (["dedupe", TEXTS], {"tokenize": 360, "fold": 360, "of": 1}),
+        (["search", TEXTS, "my puppy is ill", "a storm"], {"tokenize": 360 + 2, "of": 2}),
+        (["search", TEXTS, "my puppy is ill", "--exact"], {"tokenize": 360 + 1, "of": 2}),
+        (["cluster", TEXTS, "--report", "report.html"], {"tokenize": 360, "of": 1}),
+        (["compare", "a cat", "a kitten", "--corpus", TEXTS], {"tokenize": 360 + 2, "of": 2}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -75,8 +79,43 @@ def test_texts_are_tokenised_and_looked_up_once(arguments, expected, readings, t
     assert readings == expected
 
 
-def test_points_of_texts_are_computed_once(calls):
-    assert main(["cluster", str(TEXTS), "--quiet", "--format", "json"]) == 0
+@pytest.fixture
+def split(monkeypatch):
+    """Counts how often each word is given to the tokenizer of a static model."""
+    found = Counter()
+    original = static._encoded
+    sources._installed.cache_clear()
+    monkeypatch.setattr(static, "_encoded", lambda *args: found.update(args[-1]) or original(*args))
+    yield found
+    sources._installed.cache_clear()
+
+
+def different_words(texts):
+    """Once each, without punctuation."""
+    return Counter({token for text in texts for token in tokenize(text) if any(map(str.isalnum, token))})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "others"),
+    [
+        (["dedupe", TEXTS], []),
+        (["search", TEXTS, "my puppy is ill", "my storm is ill"], ["my puppy is ill", "my storm is ill"]),
+        (["search", TEXTS, "my puppy is ill", "--exact"], ["my puppy is ill"]),
+        (["cluster", TEXTS, "--report", "report.html"], []),
+        (["compare", "a cat", "a kitten", "--corpus", TEXTS], []),
+    ],
+    ids=lambda value: value[0] if value else "",
+)
+def test_words_are_split_into_pieces_once(arguments, others, split, tmp_path, monkeypatch):
+    """Those of the corpus, and those of queries if one of these has a word that the corpus lacks."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*map(str, arguments), "--quiet", "--format", "json"]) == 0
+    assert split == different_words(load_short_texts().data) + different_words(others)
+
+
+@pytest.mark.parametrize("likelihood", [[], ["--likelihood", "diag"]], ids=["default", "diag"])
+def test_points_of_texts_are_computed_once(likelihood, calls):
+    assert main(["cluster", str(TEXTS), *likelihood, "--quiet", "--format", "json"]) == 0
     sizes = [size for name, size in calls if name == "statistics"]
     assert sizes == [360] * 3, "two passes to learn the embedding, and one for the points"
 

@@ -15,7 +15,8 @@ def test_oldest_versions_are_the_bounds_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = dict(dependency.split(">=") for dependency in project["dependencies"])
     extras = project["optional-dependencies"]
-    optional = dict(name.split(">=") for name in extras["text"] + extras["large"] if ">=" in name)
+    versions = [re.match(r"([\w-]+)[>=]=([\w.]+)", name) for name in extras["text"] + extras["large"]]
+    optional = dict(version.groups() for version in versions if version)
     pins = dict(re.findall(r"^(\S+)==(\S+)$", (ROOT / "tests" / "oldest.txt").read_text(), flags=re.MULTILINE))
     assert pins.keys() == required.keys() | optional.keys()
     for name, bound in {**optional, **required}.items():

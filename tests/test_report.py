@@ -55,7 +55,7 @@ NASTY = {
     "control": "cat \x00\x07\x1b[31m dog \x85 bird",
     "right to left": "\u05d7\u05ea\u05d5\u05dc cat \u0643\u0644\u0628 \u202e dog",
     "emoji": "\U0001f431 cat \U0001f469\u200d\U0001f52c dog \U0001f1ec\U0001f1e7",
-    "unknown": "\u2603 \u2604",
+    "unknown": "\u00a7 \u2020",
     "accents": "cafe\u0301 cat na\u00efve \u0130stanbul dog",
     "formula": "=cat+dog(A1)",
     "long": "cat dog " * 400 + "x" * 3000,
@@ -479,7 +479,7 @@ def test_settings_and_versions_are_listed():
         "commandmcsg cluster",
         "str.split",
         "VonMisesFisher(",
-        "sif, norm",
+        "weightingauto",
         "vectorsdict",
         f"sklearn_mcsg{__version__}",
         "NumPy",
@@ -716,6 +716,61 @@ def test_heat_map_of_two_long_texts():
     assert np.sum(found["matrix"]) == pytest.approx(9 + (360**2 - 9) * 1e-6)
 
 
+NUMBERS = {
+    "default vectors": {"vectors": ("wordllama", "glove-6b-50d")},
+    "words and their spelling": {"vectors": ["glove-6b-50d", "spelling"]},
+    "a factor for each feature": {"vectors": "glove-6b-50d", "likelihood": "diag", "spread": np.linspace(0, 2, 50)},
+    "no order": {"vectors": "wordllama", "likelihood": "diag", "spread": 0.5},
+}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run scripts with")
+@pytest.mark.parametrize("params", NUMBERS.values(), ids=NUMBERS)
+def test_explanations_of_the_page_are_those_of_python(params, tmp_path):
+    texts = load_short_texts().data[:60]
+    pipeline = make_text_embedding(random_state=0, **params)
+    clusters = cluster_texts(texts, 4, pipeline=pipeline)
+    (tmp_path / "data.json").write_text(json.dumps(Page(cluster_report(clusters=clusters)).data))
+    folder = Path(page_module.__file__).parent / "templates"
+    scripts = [(folder / name).read_text(encoding="utf-8") for name in ("data.js", "pair.js")]
+    pairs = [(3, 57), (10, 11), (4, 8)]
+    before = f"""
+        const packed = require("fs").readFileSync({str(tmp_path / "data.json")!r}, "utf8");
+        globalThis.window = globalThis;
+        globalThis.document = {{
+            getElementById: () => ({{ textContent: packed }}),
+            createElement: () => ({{ getContext: () => ({{}}) }}),
+        }};
+    """
+    after = f"""
+        unpack().then(() => {{
+            const found = {json.dumps(pairs)}.map(([i, j]) => ({{ ...explain(i, j), cosine: cosine(i, j) }}));
+            console.log(JSON.stringify(found));
+        }});
+    """
+    code = "\n".join([before, scripts[0], scripts[1].split("// The measure and the neighbours")[0], after])
+    (tmp_path / "page.js").write_text(code.replace('"use strict";', ""), encoding="utf-8")
+    run = subprocess.run(["node", str(tmp_path / "page.js")], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    for found, (i, j) in zip(json.loads(run.stdout), pairs, strict=True):
+        expected = clusters.pipeline[-1].explain(clusters.groups[[i]], clusters.groups[[j]])
+        assert found["cosine"] == pytest.approx(expected.similarity, abs=1e-3)
+        assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=2e-3)
+        summed = {}
+        for r, a in enumerate(expected.labels[0]):
+            for c, b in enumerate(expected.labels[1]):
+                summed[a, b] = summed.get((a, b), 0) + expected.matrix[r, c]
+        shown = {
+            (a, b): found["matrix"][r][c] for r, a in enumerate(found["rows"]) for c, b in enumerate(found["columns"])
+        }
+        assert shown.keys() == summed.keys()
+        assert_allclose([shown[pair] for pair in summed], list(summed.values()), atol=1e-3)
+        if expected.order is None:
+            assert found["unordered"] is None
+        else:
+            assert found["cosine"] - found["unordered"] == pytest.approx(expected.order, abs=2e-3)
+
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -822,6 +877,7 @@ def test_page_opens_with_a_pair(visit, clusters):
         {},
         {"likelihood": "trend", "embedding__order": 0.5},
         {"likelihood": "trend", "prior_strength": 0.1, "n_components": 40, "spread": 0.5, "embedding__reg_covar": 0.01},
+        {"spread": np.linspace(0, 2, 50)},
     ],
 )
 def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
@@ -907,7 +963,8 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
     assert page.evaluate("state.k") == 15
     page.locator("#given").click()
     assert page.evaluate("state.k") == 14
-    assert tree.best_number == 1
+    assert page.evaluate("data.tree.best") == tree.best_number
+    page.evaluate("data.tree.best = 1; drawSlider()")
     assert page.locator("#best").is_hidden()
     assert "does not choose a number" in page.locator("#evidence-hint").text_content()
     page.evaluate("data.tree.best = 6; drawSlider()")

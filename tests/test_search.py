@@ -34,7 +34,7 @@ pytest.importorskip("bm25s")
 
 TEXTS = load_short_texts().data[:60]
 QUERIES = ["storm in the north", "my puppy is ill", "What does the Zortanol cost?"]
-NO_WORDS = "\u2603"
+NO_WORDS = "\u00a7 --- ..."
 
 
 @pytest.fixture(scope="module")
@@ -253,9 +253,21 @@ def test_words_are_split_by_the_tokenizer_of_the_pipeline():
     assert search.search(["x|ice"]).indices.tolist() == [[2]]
 
 
+def test_the_texts_of_a_query_have_their_own_order(search):
+    queries = [QUERIES[:2], QUERIES[1::-1], [*QUERIES[:2], *QUERIES[:2]]]
+    first, other, twice = zip(*search.search(queries, len(TEXTS)), strict=True)
+    for one, expected in zip(other, first, strict=True):
+        assert_allclose(one, expected, rtol=1e-4, atol=1e-6)
+    embedding = search.index_.similarity_
+    pooled = search.vectorizer_.transform(QUERIES[:2]).pooled()
+    cosines = embedding.pairwise(pooled, search.vectorizer_.transform(TEXTS), output="similarity")[0]
+    assert_allclose(1 - first[2], cosines[first[0]], atol=1e-5)
+    assert not np.allclose(twice[2], first[2], atol=1e-3), "with more words, the prior counts less"
+
+
 @pytest.mark.parametrize("words", ["z-score", "share"])
 def test_several_texts_are_one_query_by_their_pooled_words(words):
-    search = TextSearch(words=words).fit(TEXTS)
+    search = TextSearch(make_text_embedding(likelihood="diag"), words=words).fit(TEXTS)
     together = search.search([QUERIES[:2], QUERIES[0]])
     joined = search.search([" ".join(QUERIES[:2]), QUERIES[0]])
     for a, b in zip(together, joined, strict=True):
@@ -276,7 +288,8 @@ def test_explanation_sums_to_the_cosine(search):
 # Texts without words, additions and mistakes ------------------------------------------------------------------------
 
 
-def test_explanation_of_a_long_text_has_each_word_once(search):
+def test_explanation_of_a_long_text_has_each_word_once():
+    search = TextSearch(make_text_embedding(likelihood="diag")).fit(TEXTS)
     text = " ".join(TEXTS[:5] * 4)
     whole = search.explain(QUERIES[0], text)
     with sklearn.config_context(working_memory=0.01):

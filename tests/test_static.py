@@ -1,4 +1,4 @@
-"""Vectors with a tokenizer of their own: static models in every form, and what their tokens are."""
+"""Vectors with a tokenizer of their own: static models in every form, as tables of words."""
 
 import importlib.util
 import json
@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from sklearn_mcsg import EmbeddingVectorizer, GroupNeighbors, make_text_embedding, make_text_similarity, update_index
 from sklearn_mcsg.text import _static as static
-from sklearn_mcsg.text import share_of_unknown_words, tables
+from sklearn_mcsg.text import share_of_unknown_words, sources
 
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")
@@ -20,8 +20,8 @@ safetensors = pytest.importorskip("safetensors.numpy")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "tax", "."]
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
 TEXTS = ["Cats and dogs.", "the tax tax", "[SEP] dog"]
-WORDS_OF_TEXTS = ["cat", "##s", "dog", "##s", ".", "tax", "tax", "dog"]
-TOKENS = [["cat", "##s", "dog", "##s", "."], ["tax", "tax"], ["dog"]]
+KNOWN = [["Cats", "dogs"], ["tax", "tax"], ["dog"]]
+PIECES = [["cat", "##s"], ["dog", "##s"], ["tax"], ["tax"], ["dog"]]
 
 
 def tokenizer_of(words=WORDS, special=4):
@@ -86,7 +86,7 @@ def kinds(folder):
         "model.safetensors": str(folder / "one" / "model.safetensors"),
         "other names": odd / "b.json",
         "two files": (odd / "b.json", str(odd / "a.safetensors")),
-        "file and array": [str(odd / "b.json"), VECTORS],
+        "file and array": (str(odd / "b.json"), VECTORS),
         "file and mapping": (odd / "b.json", mapping),
         "tokenizer and array": (tokenizer_of(), VECTORS),
         "tokenizer and list": (tokenizer_of(), VECTORS.tolist()),
@@ -101,7 +101,7 @@ def kinds(folder):
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory):
+def models(tmp_path_factory):
     return kinds(tmp_path_factory.mktemp("models"))
 
 
@@ -109,40 +109,68 @@ def plain(vectors, **params):
     return EmbeddingVectorizer(vectors, weighting=None, unit_norm=False, **params)
 
 
-def test_every_kind_gives_the_same_groups(sources):
-    for kind, source in sources.items():
-        assert tables.is_static_model(source), kind
+def sums(pieces):
+    """Vectors of words, given by their pieces."""
+    return np.array([VECTORS[[WORDS.index(piece) for piece in word]].sum(axis=0) for word in pieces])
+
+
+def test_every_kind_gives_the_same_groups(models):
+    for kind, source in models.items():
+        assert sources.has_static_model(source), kind
         vectorizer = plain(source).fit(TEXTS)
-        groups = vectorizer.transform([*TEXTS, "CAT " * 2000])
-        assert groups.sizes[-1] == 2000, f"{kind}: texts are not truncated"
-        if kind in ("ids", "array of ids"):
-            assert_array_equal([WORDS[int(label)] for label in groups.labels[:8]], WORDS_OF_TEXTS)
-        else:
-            assert vectorizer.known_words(TEXTS) == TOKENS, kind
-        rows = [WORDS.index(token) for token in WORDS_OF_TEXTS]
-        assert_allclose(groups.rows()[:8], VECTORS[rows], err_msg=kind)
-        if not callable(source[0] if isinstance(source, tuple) else None):
-            assert vectorizer.oov_rate_ == pytest.approx(3 / 11), "and, the, [SEP]"
+        groups = vectorizer.transform([*TEXTS, "CAT " * 2000, "cats" + "s" * 50])
+        assert groups.sizes[3:].tolist() == [2000, 1], f"{kind}: texts are not truncated"
+        assert vectorizer.known_words(TEXTS) == KNOWN, kind
+        assert groups.labels[:5].tolist() == [word for words in KNOWN for word in words], kind
+        assert_allclose(groups.rows()[:5], sums(PIECES), rtol=1e-6, err_msg=kind)
+        assert_allclose(groups[4], sums([["cat", *51 * ["##s"]]]), rtol=1e-5, err_msg=f"{kind}: nor are words")
+        assert vectorizer.oov_rate_ == pytest.approx(3 / 8), "and, the, SEP"
+        assert groups.output_dtype == (np.float64 if kind == "tokenizer and list" else np.float32), kind
 
 
-def test_recipe_of_every_kind(sources):
-    for source in [*sources.values(), "wordllama"]:
-        pipeline = make_text_embedding(vectors=source)
-        assert (pipeline["vectorizer"].weighting, pipeline["embedding"].whiten) == ("norm", 0.125)
-        assert make_text_similarity(vectors=source)["vectorizer"].weighting == "norm"
-        assert make_text_similarity(vectors=source, weighting="sif")["vectorizer"].weighting == "sif"
-    for source in ("glove-6b-50d", "vectors.txt", {"a": [1.0]}, (["a", "b"], VECTORS[:2])):
-        assert make_text_embedding(vectors=source)["embedding"].whiten == 0.5
-        assert make_text_similarity(vectors=source)["vectorizer"].weighting == ("sif", "norm")
+def test_special_tokens_are_no_words(models):
+    for kind, source in models.items():
+        if kind not in ("ids", "array of ids", "tokens", "iterator of tokens"):
+            vectorizer = plain(source, tokenizer=str.split).fit(TEXTS)
+            assert vectorizer.known_words(["[SEP] dog [UNK] [CLS]x cat"]) == [["dog", "cat"]], kind
+            assert vectorizer.oov_rate_ == pytest.approx(3 / 8), "and, the, [SEP]"
 
 
-def test_parameters_are_shared_by_clones_and_pickled(sources):
-    for source in (sources["model"], sources["tokenizer and array"]):
+def test_recipe_of_every_kind(models, tmp_path):
+    words = (["the", "dog", "tax"], VECTORS[:3])
+    file = tmp_path / "vectors.txt"
+    file.write_text("the 1 2\ndog 3 1\ntax 0 1\n")
+    beside = [[words, models["folder"]], [models["model"], "spelling"], ("wordllama", "glove-6b-50d")]
+    for source in [*models.values(), "wordllama", *beside]:
+        check_recipe(source, "norm", 0.25, 0.5)
+    for source in ("glove-6b-50d", file, dict(zip(*words, strict=True)), words, [words, file], [file]):
+        check_recipe(source, ("sif", "norm"), 0.5, 1)
+    check_recipe([words, "spelling"], ("sif", "norm"), 0.5, [1, 1, 1, 1, 0, 0, 0, 0])
+    check_recipe(["spelling", file, words], ("sif", "norm"), 0.5, 6 * [0] + 6 * [1])
+
+
+def check_recipe(source, weighting, whiten, spread):
+    for make in (make_text_embedding, make_text_similarity):
+        auto, same = make(vectors=source)["vectorizer"], make(vectors=source, weighting=weighting)["vectorizer"]
+        assert (auto.weighting, same.weighting) == ("auto", weighting)
+        assert_array_equal(auto.fit_transform(TEXTS).weights, same.fit_transform(TEXTS).weights)
+        other = "norm" if weighting != "norm" else None
+        given = make(vectors=source, weighting=other)["vectorizer"].fit_transform(TEXTS).weights
+        assert other is None or (given != auto.transform(TEXTS).weights).any()
+    embedding = make_text_embedding(vectors=source)["embedding"]
+    assert (embedding.likelihood, embedding.order, embedding.whiten) == ("trend", 0.5, whiten)
+    assert_array_equal(embedding.spread, spread)
+    own = make_text_embedding(vectors=source, whiten=0.125, spread=2, order=1, likelihood="diag")["embedding"]
+    assert (own.likelihood, own.order, own.whiten, own.spread) == ("diag", 1, 0.125, 2)
+
+
+def test_parameters_are_shared_by_clones_and_pickled(models):
+    for source in (models["model"], models["tokenizer and array"]):
         vectorizer = plain(source)
         assert clone(vectorizer).vectors is source
         again = pickle.loads(pickle.dumps(vectorizer.fit(TEXTS)))
-        assert again.known_words(TEXTS) == TOKENS
-    padding = sources["model"].tokenizer.padding
+        assert again.known_words(TEXTS) == KNOWN
+    padding = models["model"].tokenizer.padding
     assert padding["length"] == 12, "the tokenizer of the user is left as it was"
 
 
@@ -170,8 +198,9 @@ def test_means_are_what_model2vec_encodes(arrays, tmp_path):
     model.save_pretrained(tmp_path)
     tolerance = {np.float16: 1e-3}.get(model.embedding.dtype.type, 1e-6)
     for source in (model, tmp_path):
-        means = [group.astype(float).mean(axis=0) for group in plain(source).fit_transform(texts)]
-        assert_allclose(means, expected, rtol=tolerance, atol=tolerance)
+        groups = plain(source, punctuation=True).fit_transform(texts)
+        means = [group.astype(float).sum(axis=0) / n for group, n in zip(groups, [5, 2], strict=True)]
+        assert_allclose(means, expected, rtol=tolerance, atol=tolerance, err_msg="of cat ##s dog ##s . and tax tax")
 
 
 def test_unknown_token_of_a_unigram_model():
@@ -179,19 +208,25 @@ def test_unknown_token_of_a_unigram_model():
     tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram(vocabulary, unk_id=0, byte_fallback=False))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     vectorizer = plain((tokenizer, VECTORS[:3])).fit(["cat zebra", "cat"])
-    assert vectorizer.known_words(["cat zebra"]) == [["\u2581cat"]]
+    assert vectorizer.known_words(["cat zebra"]) == [["cat"]]
+    assert_allclose(vectorizer.transform(["cat zebra"])[0], VECTORS[[2]], rtol=1e-6)
+    assert vectorizer.oov_rate_ == pytest.approx(1 / 3)
 
 
 def test_ids_may_have_gaps():
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"cat": 1, "dog": 5}, unk_token="dog?"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    assert_array_equal(plain((tokenizer, VECTORS)).fit_transform(["dog cat"])[0], VECTORS[[5, 1]])
+    assert_allclose(plain((tokenizer, VECTORS)).fit_transform(["dog cat"])[0], VECTORS[[5, 1]], rtol=1e-6)
 
 
 def test_the_matrix_is_not_copied():
-    groups = plain((tokenizer_of(), VECTORS)).fit_transform(TEXTS)
-    assert np.shares_memory(groups.vectors, VECTORS)
-    assert len(groups.vectors) == len(WORDS) - 4, "without the special tokens"
+    (table,) = sources.open_table((tokenizer_of(), VECTORS)).tables
+    assert np.shares_memory(table.pieces.vectors, VECTORS)
+    assert len(table.pieces.words) == len(WORDS) - 4, "without the special tokens"
+    assert_allclose(table.vectors_of(["cats", "zebra"]), [VECTORS[4] + VECTORS[6], 0 * VECTORS[0]], rtol=1e-6)
+    assert np.shares_memory(table._summands, VECTORS)
+    groups = plain((tokenizer_of(), VECTORS)).fit_transform(1000 * TEXTS)
+    assert len(groups.vectors) <= 7, "one for each different word"
 
 
 def test_files_are_read_once_and_again_when_they_change(tmp_path, monkeypatch):
@@ -211,9 +246,9 @@ def test_files_are_read_once_and_again_when_they_change(tmp_path, monkeypatch):
 
 @pytest.fixture
 def forget():
-    tables._installed.cache_clear()
+    sources._installed.cache_clear()
     yield
-    tables._installed.cache_clear()
+    sources._installed.cache_clear()
 
 
 def test_files_of_an_installed_package(tmp_path, monkeypatch, forget):
@@ -225,16 +260,16 @@ def test_files_of_an_installed_package(tmp_path, monkeypatch, forget):
     (package / "weights" / "tokenizer.json").rename(package / "tokenizers" / "l2_supercat_tokenizer_config.json")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "wordllama", raising=False)
-    assert plain("wordllama").fit(TEXTS).known_words(TEXTS) == TOKENS
-    tables._installed.cache_clear()
+    assert plain("wordllama").fit(TEXTS).known_words(TEXTS) == KNOWN
+    sources._installed.cache_clear()
     (package / "weights" / "l2_supercat_256.safetensors").unlink()
-    with pytest.raises(ImportError, match=r"the weights that it is installed with.*sklearn-mcsg\[wordllama\]"):
+    with pytest.raises(ImportError, match=r"the weights that it is installed with.*sklearn-mcsg\[text\]"):
         plain("wordllama").fit(TEXTS)
 
 
 def test_the_extra_is_named_when_wordllama_is_absent(monkeypatch, forget):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"vectors='wordllama' needs.*sklearn-mcsg\[wordllama\]"):
+    with pytest.raises(ImportError, match=r"vectors='wordllama' needs.*sklearn-mcsg\[text\]"):
         make_text_embedding(vectors="wordllama").fit(TEXTS)
 
 
@@ -244,7 +279,8 @@ def test_wordllama(forget):
     pipeline = make_text_embedding(vectors="wordllama")
     points = pipeline.fit_transform(texts)
     assert points[0] @ points[1] > points[0] @ points[2]
-    assert pipeline[0].known_words(["a cat\u2603"]) == [["\u2581a", "\u2581cat", "<0xE2>", "<0x98>", "<0x83>"]]
+    assert pipeline[0].known_words(["a Cat\u2603, Zortanol-x"]) == [["a", "Cat", "\u2603", "Zortanol-x"]]
+    assert not any("\u2581" in word for words in pipeline[0].known_words(texts) for word in words)
     assert "wordllama" not in sys.modules
     assert len(pickle.dumps(pipeline[0])) < 10_000
 
@@ -253,8 +289,8 @@ def test_wordllama(forget):
 
 
 @pytest.mark.parametrize("kind", ["folder", "tokenizer.json", "two files", "name of a folder"])
-def test_indexes_hold_the_paths(sources, kind, tmp_path):
-    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=2).fit(TEXTS)
+def test_indexes_hold_the_paths(models, kind, tmp_path):
+    index = GroupNeighbors(make_text_similarity(vectors=models[kind]), n_neighbors=2).fit(TEXTS)
     index.save(tmp_path / "index")
     again = GroupNeighbors.load(tmp_path / "index")
     assert_array_equal(again.kneighbors(["dog cat"])[1], index.kneighbors(["dog cat"])[1])
@@ -264,8 +300,8 @@ def test_indexes_hold_the_paths(sources, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["model", "tokenizer and array", "ids", "tokens", "transformers"])
-def test_objects_are_not_saved(sources, kind, tmp_path):
-    index = GroupNeighbors(make_text_similarity(vectors=sources[kind]), n_neighbors=1).fit(TEXTS)
+def test_objects_are_not_saved(models, kind, tmp_path):
+    index = GroupNeighbors(make_text_similarity(vectors=models[kind]), n_neighbors=1).fit(TEXTS)
     with pytest.raises(
         TypeError, match=r"^A saved index cannot hold a \w+\. Give word vectors by name or path, or as a pair"
     ) as caught:
@@ -309,12 +345,20 @@ ERRORS = {
     "no vectors": (Model(None), ValueError, "9 tokens, got no arrays"),
     "a number": ((ids_of, 5), ValueError, r"2-d array with one row per token id, got shape \(\)"),
     "letters": ((tokenizer_of(), np.full((9, 2), "a")), TypeError, "must hold numbers"),
-    "id out of range": ((lambda text: [3, 9], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got 9"),
-    "negative id": ((lambda text: [-1], VECTORS), TypeError, "ids of the 9 rows .*; for text 0, got -1"),
-    "tokens, not ids": ((str.split, VECTORS), TypeError, "mapping of tokens to vectors; for text 0, got 'Cats'"),
-    "ids, not tokens": ((ids_of, {"cat": [1.0]}), TypeError, "must return strings; for text 0, got 4"),
-    "a string": ((str.lower, {"cat": [1.0]}), TypeError, "for text 0, got str, not a list"),
-    "slow tokenizer": ((lambda text: {"input_ids": [1]}, VECTORS), TypeError, "for text 0, got dict, not a list"),
+    "id out of range": ((lambda text: [3, 9], VECTORS), TypeError, "ids of the 9 rows .*; for the word 'Cats', got 9"),
+    "negative id": ((lambda text: [-1], VECTORS), TypeError, "ids of the 9 rows .*; for the word 'Cats', got -1"),
+    "tokens, not ids": (
+        (str.split, VECTORS),
+        TypeError,
+        "mapping of tokens to vectors; for the word 'Cats', got 'Cats'",
+    ),
+    "ids, not tokens": ((ids_of, {"cat": [1.0]}), TypeError, "must return strings; for the word 'Cats', got 4"),
+    "a string": ((str.lower, {"cat": [1.0]}), TypeError, "for the word 'Cats', got str, not a list"),
+    "slow tokenizer": (
+        (lambda text: {"input_ids": [1]}, VECTORS),
+        TypeError,
+        "for the word 'Cats', got dict, not a list",
+    ),
     "no such file": (("a.json", VECTORS), ValueError, r"'a.json' is not an existing file: a pair of paths is"),
     "words of letters": (("cats", VECTORS[:4]), ValueError, "'cats' is not an existing file"),
     "tokenizer and path": ((str.split, __file__), TypeError, "both as paths, or the vectors as an array"),
@@ -343,7 +387,7 @@ FORGED = {  # tokenizers that cannot be opened, or cannot split a text
     "panics at a text": (forged(pre_tokenizer={"type": "FixedLength", "length": 0}), "tokenizer.json cannot .*'Cats"),
     "no token for unknown words": (
         forged(model={**WORDPIECE, "vocab": {"cat": 4, "dog": 5}}, added_tokens=[], post_processor=None),
-        r"tokenizer.json cannot split 'Cats and dogs.': .*Missing \[UNK\] token",
+        r"tokenizer.json cannot split 'Cats': .*Missing \[UNK\] token",
     ),
     "an id that no model has": (
         forged(model={**WORDPIECE, "vocab": {**WORDPIECE["vocab"], "cat": 2**32 - 1}}),
@@ -371,15 +415,18 @@ def test_interruptions_are_not_explained():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        static._encode(Interrupted(), "The tokenizer", "cat")
+        list(static._encoded(Interrupted(), "The tokenizer", ["cat"]))
 
 
 @pytest.mark.filterwarnings("ignore:.*have no words")
-@pytest.mark.parametrize(("text", "tokens"), [("cat \ud800 dog", ["cat", "dog"]), ("cat\udcff", []), ("\ud800", [])])
-def test_halves_of_surrogate_pairs_are_unknown_characters(text, tokens, sources):
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("cat \ud800 dog", ["cat", "dog"]), ("cat\udcff", ["cat"]), ("\ud800", [])]
+)
+def test_halves_of_surrogate_pairs_are_unknown_characters(text, tokens, models):
     for kind in ("folder", "ids", "tokens"):
-        assert plain(sources[kind]).fit(TEXTS).transform([text]).sizes.tolist() == [len(tokens)]
-    assert plain(sources["folder"]).fit(TEXTS).known_words([text]) == [tokens]
+        assert plain(models[kind]).fit(TEXTS).known_words([text]) == [tokens]
+    whole = plain(models["folder"], tokenizer=str.split, punctuation=True).fit(TEXTS)
+    assert whole.known_words([text]) == [[] if text == "cat\udcff" else tokens]
 
 
 def test_errors_of_files(tmp_path):
@@ -397,7 +444,7 @@ def test_errors_of_files(tmp_path):
 @pytest.mark.parametrize("package", ["tokenizers", "safetensors.numpy"])
 def test_the_extra_is_named_when_absent(tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"sklearn-mcsg\[static\]"):
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\]"):
         plain(save_files(tmp_path / "model")).fit(TEXTS)
 
 
@@ -410,8 +457,10 @@ def save_files(folder):
 
 
 def test_padding_with_a_token_of_the_table():
-    groups = plain((tokenizer_of(), VECTORS), pad_token=".").fit_transform(["cat", "zebra"])
-    assert groups.sizes.tolist() == [2, 1]
+    groups = plain((tokenizer_of(), VECTORS), pad_token=".").fit_transform(["cat.", "zebra", "dogs"])
+    assert groups.labels.tolist() == ["cat", ".", ".", "dogs", "."]
+    assert_allclose(groups.rows(), sums([["cat"], ["."], ["."], ["dog", "##s"], ["."]]), rtol=1e-6)
+    assert groups.sizes.tolist() == [2, 1, 2]
     for source in ((tokenizer_of(), VECTORS), (ids_of, VECTORS)):
         with pytest.raises(ValueError, match="has no vector"):
             plain(source, pad_token="[PAD]").fit(["cat"])
@@ -420,4 +469,14 @@ def test_padding_with_a_token_of_the_table():
 def test_unknown_tokens_are_left_out_and_said_to_be():
     vectorizer = EmbeddingVectorizer((tokenizer_of(), VECTORS), weighting="norm").fit(TEXTS)
     sentence = share_of_unknown_words(vectorizer, vectorizer.oov_rate_)
-    assert sentence == "27.3% of the words have no vector and are left out."
+    assert sentence == "37.5% of the words have no vector and are left out."
+    for source, fate in (
+        ({"cats": [1.0]}, "have no vector and are compared by their spelling"),
+        (
+            [(tokenizer_of(), VECTORS), {"cats": [1.0]}],
+            "are not in the table of words and are compared by their pieces",
+        ),
+    ):
+        vectorizer = EmbeddingVectorizer(source, weighting="norm").fit(TEXTS)
+        sentence = share_of_unknown_words(vectorizer, vectorizer.oov_rate_)
+        assert sentence == f"87.5% of the words {fate}."

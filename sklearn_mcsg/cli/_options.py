@@ -6,6 +6,7 @@ import argparse
 import reprlib
 from collections.abc import Callable, Iterable
 from math import inf, nan
+from pathlib import Path
 from typing import Any, NoReturn
 
 from sklearn_mcsg._version import __version__
@@ -14,7 +15,7 @@ from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.likelihoods import LIKELIHOODS
-from sklearn_mcsg.text.tables import INSTALLED
+from sklearn_mcsg.text.sources import INSTALLED, RECOMMENDED
 
 _MOST_JOBS = 1024  # threads; no machine has more cores to use
 _MOST_DIGITS = 18  # of a whole number, which then fits into 64 bits
@@ -169,28 +170,43 @@ def _add_column(add: Callable) -> None:
 
 def _add_common(add: Callable, several: bool = False, criterion: bool = True) -> None:
     """Options that all commands have; the criterion is for those that can compare models."""
-    models: dict[str, tuple[Any, str]] = {"likelihood": (LIKELIHOODS, "model of a text: ")}
-    if criterion:
-        models["criterion"] = CRITERIA, "information criterion: "
-    for name, (registry, what) in models.items():
-        first = next(iter(registry))
-        if several:
-            _add_names(add, name, list(registry), [first], what)
-        else:
-            add(f"--{name}", choices=registry, default=first, metavar="NAME", help=what + _listed(registry, [first]))
-    default, *others = INSTALLED
-    vectors = f"a file of word vectors, the folder of a static model, {', '.join(others)} or {default} (default)"
+    default = "default: trend, which knows the order of words, for embeddings, and diag for comparisons of models"
+    likelihood = f"model of a text: {', '.join(LIKELIHOODS)} ({default})"
+    if several:
+        add(
+            "--likelihood", type=_several(list(LIKELIHOODS)), metavar="NAMES", help=f"{likelihood}; several with commas"
+        )
+        _add_names(add, "criterion", list(CRITERIA), ["aic"], "information criterion: ")
+    else:
+        add("--likelihood", choices=LIKELIHOODS, metavar="NAME", help=likelihood)
+    if criterion and not several:
+        listed = f"information criterion: {_listed(CRITERIA, ['aic'])}"
+        add("--criterion", choices=CRITERIA, default="aic", metavar="NAME", help=listed)
+    vectors = (
+        f"a file of word vectors, the folder of a static model, {' or '.join(INSTALLED)}; several with commas are one "
+        f"table (default: {','.join(RECOMMENDED)})"
+    )
     weighting = (
-        "weights of words: by rarity (sif), by vector length (norm), sif,norm or none (default: sif,norm for word "
-        "vectors, norm for static models)"
+        "weights of words: by rarity (sif), by vector length (norm), sif,norm or none (default: norm if a static "
+        "model such as wordllama is among the vectors, otherwise sif,norm)"
     )
     formats = ["table", "json", "csv"]
-    add("--vectors", default=default, help=vectors)
+    add("--vectors", type=_vectors, default=RECOMMENDED, metavar="NAMES", help=vectors)
     add("--weighting", choices=["sif,norm", "sif", "norm", "none"], metavar="NAME", help=weighting)
     listed = f"{_listed(formats, ['table'])}; in a file or pipe, json and csv are in UTF-8 whatever the locale"
     add("--format", choices=formats, default="table", metavar="NAME", help=listed)
     add("--jobs", type=_jobs, default=-1, metavar="N", help="number of threads (default: one per core)")
     add("--quiet", action="store_true", help="no progress bars, notes or warnings")
+
+
+def _vectors(value: str) -> str | list[str]:
+    """A name or a path, which may hold commas, or several of them."""
+    if Path(value).exists() and value:
+        return value
+    names = value.split(",")
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"names or paths are expected, several with commas, got {reprlib.repr(value)}")
+    return names if len(names) > 1 else value
 
 
 def _add_names(add: Callable, option: str, names: list[str], default: list[str], what: str = "") -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_mcsg._disk import identity_of
-from sklearn_mcsg.text.tables import files_of
+from sklearn_mcsg.text.sources import files_of
 
 _READ = {"corpus": "the corpus", "pairs": "the file of pairs", "like": "--like"}
 
@@ -43,7 +43,7 @@ def _uses(options: argparse.Namespace) -> Iterator[_Use]:
         path = getattr(options, option, None)
         if path is not None:
             yield from _stream(by, sys.stdin, is_written=False) if path == "-" else [_Use(by, path, False)]
-    yield from (_Use("--vectors", path, False) for path in files_of(options.vectors))
+    yield from (_Use("--vectors", path, False) for own in files_of(options.vectors) for path in own)
     if getattr(options, "report", None) is not None:
         yield _Use("--report", options.report, True)
     if getattr(options, "index", None) is not None:

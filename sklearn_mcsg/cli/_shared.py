@@ -20,6 +20,7 @@ from sklearn_mcsg.text import (
     make_text_similarity,
     share_of_unknown_words,
 )
+from sklearn_mcsg.text.sources import has_static_model
 
 _FEW_TEXTS = 10  # with fewer texts, distances relative to the corpus are unreliable
 
@@ -35,15 +36,20 @@ class KnownTexts:
 
 def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
     """The unfitted pipeline that compares texts exactly."""
-    settings = _settings(options)
-    if isinstance(options.likelihood, str):
-        settings |= {"likelihood": options.likelihood, "criterion": options.criterion}
+    settings = _settings(options) | _likelihood(options)
+    if isinstance(options.criterion, str):
+        settings["criterion"] = options.criterion
     return make_text_similarity(**{**settings, **params})
 
 
 def make_embedding(options: argparse.Namespace, **params: Any) -> Pipeline:
     """The unfitted pipeline that makes texts points."""
-    return make_text_embedding(**{**_settings(options), "likelihood": options.likelihood, **params})
+    return make_text_embedding(**{**_settings(options), **_likelihood(options), **params})
+
+
+def _likelihood(options: argparse.Namespace) -> dict[str, str]:
+    """The likelihood, if one was chosen; otherwise the recipe decides."""
+    return {"likelihood": options.likelihood} if isinstance(options.likelihood, str) else {}
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -94,7 +100,7 @@ def tell_if_unknown(
     options: argparse.Namespace, vectorizer: EmbeddingVectorizer, name: str, texts: TokenisedTexts
 ) -> None:
     """Print a note if no word of the texts has a vector."""
-    if coverage_of(vectorizer, texts).oov_rate == 1:
+    if not has_static_model(vectorizer.vectors) and coverage_of(vectorizer, texts).oov_rate == 1:
         tell(options, f"No word of {name} has a vector: spelling alone decides, and unknown words look alike.")
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import Interval, StrOptions
@@ -71,7 +71,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         The model of a group. A similarity estimator, such as `WordMoversDistance`, is embedded by landmarks.
     whiten : float, default=0.0
         Power of whitening, from 0 (none) to 1 (all components get unit variance). For raw word vectors 0.5 is best.
-    spread : float, default=1.0
+    spread : float or array-like of shape (n_features,), default=1.0
         Factor on the coordinates of scale, that is of log variances. With 0 only means count.
     order : float, default=1.0
         Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them.
@@ -137,7 +137,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _parameter_constraints: ClassVar[dict] = {
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, GroupSimilarity],
         "whiten": [Interval(Real, 0, 1, closed="both")],
-        "spread": [Interval(Real, 0, None, closed="left")],
+        "spread": [Interval(Real, 0, None, closed="left"), "array-like"],
         "order": [Interval(Real, 0, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
@@ -154,7 +154,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         likelihood: Any = "diag",
         *,
         whiten: float = 0.0,
-        spread: float = 1.0,
+        spread: Any = 1.0,
         order: float = 1.0,
         n_components: int | None = None,
         normalize: bool = False,
@@ -361,7 +361,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             raise ValueError(f"{type(self.likelihood).__name__} has no coordinates: choose method='landmarks'.")
         if has_coordinates and self.method != "landmarks":
             return None
-        if self.spread != 1:
+        if np.any(np.asarray(self.spread) != 1):
             raise ValueError(f"spread={self.spread} needs coordinates; with landmarks it must be 1.")
         if is_likelihood:
             params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
@@ -382,8 +382,16 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def _coordinates_around(self, corpus: Statistics) -> Coordinates:
         """The coordinates around the model of a corpus."""
-        params = self.reg_covar, float(self.prior_strength), float(self.spread), float(self.order)
+        params = self.reg_covar, float(self.prior_strength), self._checked_spread(), float(self.order)
         return Coordinates.around(corpus, self._new_likelihood(), *params)
+
+    def _checked_spread(self) -> float | np.ndarray:
+        if isinstance(self.spread, Real):
+            return float(self.spread)
+        spread = check_array(self.spread, dtype=np.float64, ensure_2d=False, input_name="spread")
+        if (spread < 0).any():
+            raise ValueError(f"spread must not be negative, got {spread.min()}.")
+        return spread
 
     def _keep(self, space: Coordinates | Landmarks, moments: Moments) -> None:
         """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
@@ -409,7 +417,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def _moments_of(self, space: Coordinates | Landmarks, groups: Groups | ArrayGroups | Statistics) -> Moments:
         """Moments of the coordinates of groups."""
-        return merged_moments(*(moments for _, moments in self._over_batches(Moments.of, groups, space)))
+        return reduce(Moments.merged, (moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
     def _embed(self, groups: Groups | ArrayGroups | Statistics, dtype: np.dtype | None = None) -> Any:
         """Embeddings of validated groups, or of groups whose statistics are known, then in a given precision."""

@@ -38,15 +38,15 @@ class Coordinates:
         The likelihood, with the pseudo-vectors that every group receives.
     corpus : Statistics
         Statistics of one group with the mean and variance of the corpus.
-    spread : float
-        Factor on the coordinates of scale.
+    spread : float or ndarray of shape (n_features,)
+        Factor on the coordinates of scale, or one for each feature.
     order : float
         Factor on the coordinates of order, which a likelihood of ordered groups has.
     """
 
     model: GroupModel
     corpus: Statistics
-    spread: float = 1.0
+    spread: float | np.ndarray = 1.0
     order: float = 1.0
 
     @classmethod
@@ -56,14 +56,26 @@ class Coordinates:
         likelihood: Likelihood,
         reg_covar: float,
         prior_strength: float,
-        spread: float = 1.0,
+        spread: float | np.ndarray = 1.0,
         order: float = 1.0,
     ) -> Coordinates:
         """The coordinates around a corpus, from what `corpus_of` returned or `merged_corpora` made of it."""
         if not len(corpus):
             raise ValueError("All groups are empty: there is no corpus to learn coordinates from.")
         model = _model_of(likelihood, reg_covar).learnt_from(corpus, prior_strength)
-        return cls(model, likelihood.pseudo_group(corpus, 1.0), spread, order)
+        around = cls(model, likelihood.pseudo_group(corpus, 1.0), spread, order)
+        around.__mcsg_check__()
+        return around
+
+    def __mcsg_check__(self) -> None:
+        """Raise unless factors on the coordinates of scale are as many as these."""
+        if isinstance(self.spread, np.ndarray):
+            scale = self.model.likelihood.coordinates(self.corpus, self.corpus)[1]
+            if self.spread.shape != scale.shape[1:]:
+                raise ValueError(
+                    f"spread must be a number or an array of shape {scale.shape[1:]}, one factor for each coordinate "
+                    f"of scale, got shape {self.spread.shape}."
+                )
 
     @property
     def width(self) -> int:
@@ -109,7 +121,7 @@ class Coordinates:
 
     def _scaled(self, kinds: tuple[np.ndarray, ...]) -> np.ndarray:
         """Coordinates of location, scale and, if there are any, order, side by side and by their factors."""
-        factors = 1.0, self.spread, self.order
+        factors: tuple[Any, ...] = 1.0, self.spread, self.order
         return np.hstack([factor * kind for factor, kind in zip(factors, kinds, strict=False)])
 
 
@@ -219,6 +231,11 @@ class Axes:
     def leading(self, n_components: int) -> Axes:
         """The axes of largest variance."""
         return Axes(self.mean, self.components[:n_components], self.variance[:n_components])
+
+    def explaining(self, share: float) -> Axes:
+        """As many axes of largest variance as have a share of all variance."""
+        explained = np.cumsum(self.variance)
+        return self.leading(int(np.searchsorted(explained, share * explained[-1])) + 1)
 
     def projection(self, whiten: float = 0.0) -> np.ndarray:
         """The matrix from centred coordinates to components, whitened."""

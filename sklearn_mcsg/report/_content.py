@@ -210,7 +210,7 @@ def shown_vocabulary(
         "centre": pack(centre),
         "noise": float(space.model.reg_covar),
         "prior": float(embedding.prior_strength),
-        "spread": space.spread,
+        "spread": pack(np.broadcast_to(space.spread, groups.n_features).astype(np.float32)),
         "ordered": ordered,
         "order": space.order if ordered else 0.0,
         "slope": pack((corpus.slope[0] if ordered else np.zeros(groups.n_features)).astype(np.float32)),

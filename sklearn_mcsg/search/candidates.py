@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ from sklearn.utils import gen_batches
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import QUERIES
-from sklearn_mcsg.engine.coordinates import Axes, Moments, PointSpace, batches, merged_moments
+from sklearn_mcsg.engine.coordinates import Axes, Moments, PointSpace, batches
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.storage import register
 
-_MAX_COMPONENTS = 128  # of a point; further ones hardly change the order of groups
+_EXPLAINED = 0.95  # share of the variance that points keep: the rest hardly changes which groups are near
 _FEW_COMPONENTS = 24  # up to here points are not compressed: 16 levels of so few numbers would tell too little
 _LEVELS = 16  # of each component in a code: four bits
 _TRAINING = 2**16  # points that the levels are learnt from
@@ -62,7 +63,7 @@ class CandidateIndex:
         """Learn axes and levels from the summaries of groups, and compress their points."""
         n, width = len(summaries), space.width(summaries)
         moments = (Moments.of(space(summaries[batch])) for batch in batches(n, width))
-        axes = Axes.of(merged_moments(*moments)).leading(_MAX_COMPONENTS)
+        axes = Axes.of(reduce(Moments.merged, moments)).explaining(_EXPLAINED)
         index = cls(space, axes, np.empty((0, _LEVELS), np.float32), np.empty((0, 0), np.uint8))
         if len(axes.variance) > _FEW_COMPONENTS:
             some = np.linspace(0, n - 1, min(n, _TRAINING)).astype(int)

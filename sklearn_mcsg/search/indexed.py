@@ -3,12 +3,12 @@
 What was learnt from few groups does not fit many. An embedding, or the axes of candidates, learnt from n groups is
 learnt again when m further groups have been added, with
 
-    m >= (growth - 1) n min(1, n / 4000)
+    m >= (growth - 1) n min(1, n / 6000)
 
-From 4000 groups on, an index with ``growth=2`` learns when as many groups have been added as it had learnt from.
+From 6000 groups on, an index with ``growth=2`` learns when as many groups have been added as it had learnt from.
 Smaller ones learn sooner: the axes of a few hundred groups change with every tenth that is added. In total, learning
-again embeds each group 1 / (growth - 1) times more. An index that begins with one group learns about 130 times until it
-has 4000.
+again embeds each group 1 / (growth - 1) times more. An index that begins with one group learns about 150 times until it
+has 6000.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sklearn_mcsg.search.nearest import learn_candidates
 from sklearn_mcsg.similarity import fitted_comparer
 from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 
-_ENOUGH = 4000  # groups to learn from before an index may grow by the whole factor
+_ENOUGH = 6000  # groups to learn from before an index may grow by the whole factor
 
 
 @dataclass(frozen=True, eq=False)

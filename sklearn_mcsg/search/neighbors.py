@@ -54,7 +54,7 @@ class GroupNeighbors(GroupsTransformer):
         Values in the graph: distances, or ones.
     growth : float, default=2.0
         Factor by which the index may grow before it learns again. Its embedding, and the coordinates of its candidates,
-        are then learnt from all groups; below 4000 groups sooner. ``None`` means never: nothing is kept to learn from,
+        are then learnt from all groups; below 6000 groups sooner. ``None`` means never: nothing is kept to learn from,
         and an index that grows much finds worse neighbours.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib. Overrides that of the similarity.

@@ -3,8 +3,10 @@
 In come texts, as lists or columns, and word vectors. Out go groups, pipelines that compare or embed texts, p-values,
 duplicates, clusters with words that describe them, searches, and explanations by words.
 
-    _files, _static, tables     word vectors read from files, static models with their tokenizers, one table of either
+    _files, _static, sources    word vectors read from files, static models with their tokenizers, either as a table
+    tables, _rows, _making      tables of word vectors, rows of words in them, and vectors made from several
     _tokens, _tokenised         texts split into tokens, once, and numbered
+    _lookup                     tokens as rows of a table
     _frequencies, _spelling     how frequent words are, and vectors of unknown words
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts

@@ -15,7 +15,8 @@ from sklearn_mcsg.similarity import fitted_comparer
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_texts
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.sources import open_table
+from sklearn_mcsg.text.tables import PieceIds, SideBySide, StaticTable
 from sklearn_mcsg.text.wording import FOLDED, Wordings
 
 _THRESHOLD = 0.6  # of texts that may be duplicates
@@ -123,11 +124,17 @@ def _first_equal(texts: TokenisedTexts, words: Tokens) -> np.ndarray:
 
 
 def _vocabulary(vectorizer: Any) -> tuple[Any, bool]:
-    """The word vectors of a vectorizer, if it has any, and whether their words are in order of frequency."""
+    """The words that a vectorizer knows, if any, and whether they are in order of frequency.
+
+    Without a table of words, they are the pieces of a static model, among which are the common words.
+    """
     if not isinstance(vectorizer, EmbeddingVectorizer):
         return None, False
     table = open_table(vectorizer.vectors)
-    return table, table.tokenizer is None and isinstance(vectorizer.frequencies, str)
+    if isinstance(table, SideBySide) and isinstance(table.leading, StaticTable) and table.in_order is None:
+        pieces = table.leading.pieces
+        return None if isinstance(pieces.rows, PieceIds) else pieces, False
+    return table.in_order, isinstance(vectorizer.frequencies, str)
 
 
 def _same(near: Iterable, wordings: Wordings, kept: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

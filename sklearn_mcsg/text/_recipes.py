@@ -12,24 +12,37 @@ from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.capabilities import instance_of
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import condensed
-from sklearn_mcsg.likelihoods import LIKELIHOODS, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, DiagonalGaussian, Likelihood, TrendGaussian
+from sklearn_mcsg.similarity import GroupSimilarity
 from sklearn_mcsg.similarity.model import ModelComparisonSimilarity
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer
-from sklearn_mcsg.text.tables import is_static_model
-
-_WORD_VECTORS = {"weighting": ("sif", "norm"), "whiten": 0.5, "spread": 1.0}
-_STATIC_MODEL = {"weighting": "norm", "whiten": 0.125, "spread": 0.5}  # trained to be averaged
+from sklearn_mcsg.text.sources import RECOMMENDED, SPELLING, has_static_model, open_table, sources_of
+from sklearn_mcsg.text.tables import SideBySide, SpellingTable
 
 
-def _recommended(vectors: Any, **given: Any) -> dict[str, Any]:
-    """The given parameters; those that are ``"auto"`` follow from the kind of vectors."""
-    recipe = _STATIC_MODEL if is_static_model(vectors) else _WORD_VECTORS
-    return {name: recipe[name] if value == "auto" else value for name, value in given.items()}
+def _recommended(vectors: Any, likelihood: Any, **given: Any) -> dict[str, Any]:
+    """The given parameters; those that are ``"auto"`` follow from the kinds of tables, and from what embeds groups."""
+    if has_static_model(vectors):  # trained to be averaged; alone or beside other tables
+        recipe: dict[str, Any] = {"whiten": 0.25, "spread": 0.5}
+    else:
+        recipe = {"whiten": 0.5, "spread": _spread_of_words(vectors, likelihood)}
+    if isinstance(likelihood, GroupSimilarity):  # embedded by landmarks, which have no coordinates
+        recipe["spread"] = 1.0
+    return {
+        name: recipe[name] if isinstance(value, str) and value == "auto" else value for name, value in given.items()
+    }
+
+
+def _spread_of_words(vectors: Any, likelihood: Any) -> float | np.ndarray:
+    """1 for tables of words, and 0 for the features of their spelling, if each feature has a scale of its own."""
+    by_feature = likelihood in ("diag", "trend") or isinstance(likelihood, DiagonalGaussian | TrendGaussian)
+    table = open_table(vectors) if by_feature and SPELLING in sources_of(vectors) else None
+    return 1.0 - table.features_of(SpellingTable) if isinstance(table, SideBySide) else 1.0
 
 
 def make_text_similarity(
     *,
-    vectors: Any = "glove-6b-50d",
+    vectors: Any = RECOMMENDED,
     weighting: Any = "auto",
     unknown: str = "spelling",
     likelihood: str | Likelihood = "diag",
@@ -42,19 +55,18 @@ def make_text_similarity(
 ) -> Pipeline:
     """Build the pipeline that is recommended for comparing texts: weighted word vectors, and the output ``"centered"``.
 
-    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity`. If
-    `vectors` come with a tokenizer of their own, such as those of model2vec, tokens are weighted by ``"norm"`` alone,
-    because their vectors were trained to be averaged; other vectors by ``("sif", "norm")``. ``set_params`` of the
-    pipeline reaches all other parameters of its steps.
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``similarity``, a `ModelComparisonSimilarity`.
+    ``set_params`` of the pipeline reaches all other parameters of its steps.
 
     Parameters
     ----------
-    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
-        Word vectors: see `EmbeddingVectorizer`. Or a static model.
-    weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
-        Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+    vectors : str, path, mapping, tuple, KeyedVectors, StaticModel, or list of those, \
+            default=("wordllama", "glove-6b-50d")
+        Word vectors, a static model, or several tables: see `EmbeddingVectorizer`.
+    weighting : {"auto", "sif", "norm"}, callable, tuple of those or None, default="auto"
+        Weight of a word: see `EmbeddingVectorizer`.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
-        What becomes of words without a vector.
+        What becomes of words that a table of words lacks.
     likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: here, of a text. See `ModelComparisonSimilarity`.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
@@ -85,7 +97,7 @@ def make_text_similarity(
            [0.1, 0. , 2. ],
            [2. , 2. , 0. ]])
     """
-    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, weighting=weighting)
     similarity = ModelComparisonSimilarity(
         likelihood,
         criterion,
@@ -100,12 +112,13 @@ def make_text_similarity(
 
 def make_text_embedding(
     *,
-    vectors: Any = "glove-6b-50d",
+    vectors: Any = RECOMMENDED,
     weighting: Any = "auto",
     unknown: str = "spelling",
-    likelihood: Any = "diag",
+    likelihood: Any = "trend",
     whiten: Any = "auto",
     spread: Any = "auto",
+    order: float = 0.5,
     n_components: int | None = None,
     prior_strength: float = 0.5,
     random_state: int | np.random.RandomState | None = None,
@@ -114,33 +127,38 @@ def make_text_embedding(
 ) -> Pipeline:
     """Build the embedding that is recommended for texts: weighted word vectors, and `GroupEmbedding` at unit length.
 
-    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``embedding``, a `GroupEmbedding`. Three of their
-    parameters follow from the kind of `vectors`:
+    Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``embedding``, a `GroupEmbedding`. Two parameters follow
+    from the kinds of `vectors`:
 
-    - Raw word vectors, as of GloVe, word2vec or fastText: ``weighting=("sif", "norm")``, ``whiten=0.5``, ``spread=1``.
-    - A static model, trained to be averaged, which is every kind of vectors that comes with a tokenizer (files of
-      model2vec, its `StaticModel`, ``"wordllama"``, a pair of a tokenizer and a table): ``weighting="norm"``,
-      ``whiten=0.125``, ``spread=0.5``.
+    - Tables of words only, as of GloVe, word2vec or fastText: ``whiten=0.5`` and ``spread=1``. The features beside them
+      of ``"spelling"`` have ``spread=0``.
+    - A static model, alone or beside other tables: ``whiten=0.25`` and ``spread=0.5``, because its vectors were trained
+      to be averaged.
 
     ``set_params`` of the pipeline reaches all other parameters of its steps.
 
     Parameters
     ----------
-    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
-        Word vectors: see `EmbeddingVectorizer`. Or a static model.
-    weighting : "auto", {"sif", "norm"}, callable, tuple of those or None, default="auto"
-        Weight of a word: see `EmbeddingVectorizer`. ``"auto"`` follows from `vectors`, see above.
+    vectors : str, path, mapping, tuple, KeyedVectors, StaticModel, or list of those, \
+            default=("wordllama", "glove-6b-50d")
+        Word vectors, a static model, or several tables: see `EmbeddingVectorizer`.
+    weighting : {"auto", "sif", "norm"}, callable, tuple of those or None, default="auto"
+        Weight of a word: see `EmbeddingVectorizer`.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
-        What becomes of words without a vector.
-    likelihood : {"diag", "spherical", "full", "vmf", "trend"}, Likelihood or similarity estimator, default="diag"
-        The model of a group: here, of a text. See `ModelComparisonSimilarity`.
+        What becomes of words that a table of words lacks.
+    likelihood : {"diag", "spherical", "full", "vmf", "trend"}, Likelihood or similarity estimator, default="trend"
+        The model of a group: here, of a text. See `ModelComparisonSimilarity`. ``"trend"`` knows the order of words.
     whiten : "auto" or float, default="auto"
         Power of whitening, from 0 (none) to 1 (all components get unit variance). ``"auto"`` follows from `vectors`,
         see above.
-    spread : "auto" or float, default="auto"
+    spread : "auto", float or array-like of shape (n_features,), default="auto"
         Factor on the coordinates of scale, that is of log variances. ``"auto"`` follows from `vectors`, see above.
+    order : float, default=0.5
+        Factor on the coordinates of order, that is of slopes. With 0 a text is a set of words, up to the slope of the
+        corpus.
     n_components : int, default=None
-        Number of leading components to keep; ``None`` keeps all.
+        Number of leading components to keep; ``None`` keeps all, up to 918 with the default vectors. For an index of
+        millions of texts 256 are enough for meaning; the order of words needs all.
     prior_strength : float, default=0.5
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every text.
@@ -163,19 +181,20 @@ def make_text_embedding(
     >>> (Z @ Z.T).round(1)
     array([[ 1. , -0. , -0.5, -0.5],
            [-0. ,  1. , -0.5, -0.5],
-           [-0.5, -0.5,  1. ,  0. ],
-           [-0.5, -0.5,  0. ,  1. ]], dtype=float32)
+           [-0.5, -0.5,  1. , -0. ],
+           [-0.5, -0.5, -0. ,  1. ]], dtype=float32)
     """
-    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, **_recommended(vectors, weighting=weighting))
+    vectorizer = EmbeddingVectorizer(vectors, unknown=unknown, weighting=weighting)
     embedding = GroupEmbedding(
         likelihood,
+        order=order,
         n_components=n_components,
         normalize=True,
         prior_strength=prior_strength,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
-        **_recommended(vectors, whiten=whiten, spread=spread),
+        **_recommended(vectors, likelihood, whiten=whiten, spread=spread),
     )
     return Pipeline([("vectorizer", vectorizer), ("embedding", embedding)])
 
@@ -205,12 +224,13 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     >>> from sklearn_mcsg.datasets import load_short_texts
     >>> pipeline = make_text_embedding().fit(load_short_texts().data)
     >>> explain_texts(pipeline, "A cat slept on the sofa.", "The kitten naps in an armchair.")
-    Cosine 0.302 of 7 and 7 vectors
-      sofa ~ armchair +0.102
-      cat ~ kitten +0.063
-      sofa ~ kitten +0.053
-      slept ~ armchair +0.040
-      slept ~ naps +0.035
+    Cosine 0.347 of 6 and 6 vectors
+      order -0.009 (without it: 0.356)
+      cat ~ kitten +0.186
+      slept ~ armchair +0.054
+      sofa ~ armchair +0.049
+      slept ~ naps +0.037
+      sofa ~ kitten +0.036
     """
     if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
         raise TypeError(

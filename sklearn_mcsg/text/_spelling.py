@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHORTEST, _LONGEST = 3, 5  # characters of an n-gram
-_LONGEST_WORD = 2**10  # characters of a word that count
+LONGEST_WORD = 2**10  # characters of a word that count
 _CORE = re.compile(rf"[\w{MARKS}](?:.*[\w{MARKS}])?", re.DOTALL)
+_BETWEEN_PARTS = re.compile(r"-|(?<=\w)['\u2019](?=\w{3})")
 _REMNANT = re.compile(r"['\u2019]\w{1,2}")
 _SAMPLE = 2**14  # vectors of a table that its mean and spread are computed from
 
@@ -61,7 +62,7 @@ def spelled(words: Sequence[str], like: np.ndarray) -> np.ndarray:
 
     directions = np.zeros((len(words), n_features))
     for direction, word in zip(directions, words, strict=True):
-        for gram in ngrams(word[:_LONGEST_WORD]):
+        for gram in ngrams(word[:LONGEST_WORD]):
             direction += drawn(gram)
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     return like.mean(axis=0) + like.std(axis=0) * directions * (np.sqrt(n_features) / lengths)
@@ -75,10 +76,10 @@ def sample(n_words: int) -> np.ndarray:
 def parts_of(token: str) -> list[str]:
     """The words that an unknown token is made of.
 
-    Compounds are split at hyphens, and punctuation at the ends is removed. Fragments of contractions, such as
-    ``'t``, are dropped.
+    Compounds are split at hyphens, and elided words such as ``l'homme`` at apostrophes. Punctuation at the ends is
+    removed, and fragments of contractions, such as ``'t``, are dropped.
     """
-    cores = (_CORE.search(part) for part in token.split("-") if not _REMNANT.fullmatch(part))
+    cores = (_CORE.search(part) for part in _BETWEEN_PARTS.split(token) if not _REMNANT.fullmatch(part))
     return [core[0] for core in cores if core and any(map(str.isalnum, core[0]))]
 
 

@@ -1,6 +1,6 @@
-"""Static models: token vectors with the tokenizer that belongs to them.
+"""Static models: vectors of pieces of words, with the tokenizer that belongs to them.
 
-    text --tokenizer--> tokens, without special and unknown ones --> rows of one matrix
+    word --tokenizer--> pieces, without special and unknown ones --> rows of one matrix
 
 The vectors of a static model, such as those of model2vec and WordLlama, were trained to be averaged.
 """
@@ -8,7 +8,7 @@ The vectors of a static model, such as those of model2vec and WordLlama, were tr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
@@ -20,6 +20,7 @@ import numpy as np
 
 from sklearn_mcsg._extras import import_extra, missing_extra
 from sklearn_mcsg.groups.checks import check_numeric
+from sklearn_mcsg.text._tokenised import listed
 
 _SUFFIXES = (".json", ".safetensors")
 _LONGEST_REASON = 300  # characters
@@ -27,9 +28,9 @@ _LARGEST_ID = 2**24  # of a token; published vocabularies end below 2**20
 
 
 class Splitting(NamedTuple):
-    """A function that splits a text into tokens or their ids, and the tokens that are left out."""
+    """A function that splits words into pieces or their ids, and the pieces that are left out."""
 
-    tokenize: Callable[[str], Iterable[Any]]
+    split: Callable[[Sequence[str]], Iterable[list[Any]]]
     left_out: frozenset[str] = frozenset()  # special tokens and the unknown one, which stand for no part of a text
 
 
@@ -117,17 +118,17 @@ def from_pair(tokenizer: Any, vectors: np.ndarray) -> StaticModel:
         return _with_vocabulary(tokenizer, {"embeddings": vectors}, "The table")
     if vectors.ndim != 2:
         raise ValueError(f"The table must be a 2-d array with one row per token id, got shape {vectors.shape}.")
-    return StaticModel(None, vectors, Splitting(tokenizer))
+    return StaticModel(None, vectors, splitting_of(tokenizer))
 
 
 def splitting_of(tokenizer: Any, name: str = "The tokenizer") -> Splitting:
-    """How a tokenizer splits texts into tokens."""
+    """How a tokenizer splits words into pieces."""
     if not _has_vocabulary(tokenizer):
-        return Splitting(tokenizer)
+        return Splitting(partial(_tokenised, tokenizer))
     _vocabulary(tokenizer, name)
     with _explained(f"{name} cannot be used"):
         own = _unlimited(tokenizer)
-        return Splitting(partial(_encode, own, name), _left_out(own))
+        return Splitting(partial(_encoded, own, name), _left_out(own))
 
 
 def _has_vocabulary(tokenizer: Any) -> bool:
@@ -203,13 +204,26 @@ def _left_out(tokenizer: Any) -> frozenset[str]:
     return frozenset(special | ({unknown} if unknown else set()))
 
 
-def _encode(tokenizer: Any, name: str, text: str) -> list[str]:
-    with _explained(f"{name} cannot split {text!r:.60}"):
-        return tokenizer.encode(text, add_special_tokens=False).tokens
+def _encoded(tokenizer: Any, name: str, words: Sequence[str]) -> Iterator[list[str]]:
+    """Pieces of words, by the package tokenizers."""
+    word = ""
+
+    def sentence() -> str:
+        return f"{name} cannot split {word!r:.60}"
+
+    with _explained(sentence):
+        for word in words:
+            yield tokenizer.encode(word, add_special_tokens=False).tokens
+
+
+def _tokenised(tokenizer: Callable[[str], Iterable[Any]], words: Sequence[str]) -> Iterator[list[Any]]:
+    """Pieces of words, by any function."""
+    for word in words:
+        yield listed(tokenizer(word), f"the word {word!r:.60}")
 
 
 @contextmanager
-def _explained(sentence: str) -> Iterator[None]:
+def _explained(sentence: str | Callable[[], str]) -> Iterator[None]:
     """Turn what tokenizers and safetensors raise, plain exceptions and panics of Rust, into a sentence."""
     try:
         yield
@@ -217,4 +231,5 @@ def _explained(sentence: str) -> Iterator[None]:
         is_panic = type(error).__name__ == "PanicException"
         if isinstance(error, MemoryError) or not (isinstance(error, Exception) or is_panic):
             raise
-        raise ValueError(f"{sentence}: {str(error).rstrip('.')[:_LONGEST_REASON]}.") from error
+        said = sentence if isinstance(sentence, str) else sentence()
+        raise ValueError(f"{said}: {str(error).rstrip('.')[:_LONGEST_REASON]}.") from error

