@@ -23,9 +23,10 @@ from datasketch import MinHash
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
+from vectors import GLOVE, PUNCTUATION, static_models
 
 from sklearn_mcsg import EmbeddingVectorizer, MeanVector, find_duplicate_texts, make_text_embedding
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import LIGHT_ENGLISH
 
 FEWEST_WORDS = 4  # of a sentence that is changed
@@ -189,7 +190,7 @@ class ChangeWord:
     """Replaces a content word by one of the ten words whose vectors are nearest."""
 
     def __init__(self, n_words=20_000, n_common=200):
-        table = open_table("glove-6b-50d")
+        table = open_table(GLOVE)
         self.words, self.n_common = table.words[:n_words], n_common
         vectors = np.asarray(table.vectors[:n_words])
         self.vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -285,10 +286,10 @@ def cosine(pipeline):
     return compare
 
 
-def duplicates(vectors):
+def duplicates(pipeline):
     def compare(corpus, pairs):
         labels = np.arange(len(corpus))
-        for members in find_duplicate_texts(corpus, pipeline=make_text_embedding(vectors=vectors, random_state=0)):
+        for members in find_duplicate_texts(corpus, pipeline=pipeline):
             labels[members] = members[0]
         places = {text: i for i, text in enumerate(corpus)}
         return np.array([labels[places[a]] == labels[places[b]] for a, b in pairs])
@@ -304,13 +305,16 @@ def methods(data):
         "MinHash": minhash,
         "TF-IDF": tf_idf,
     }
-    models = [("GloVe 6B 50d", "glove-6b-50d")]
-    models += [(path.parent.name, path.parent) for path in sorted(data.glob("*/tokenizer.json"))]
-    for name, vectors in models:
-        means = make_pipeline(EmbeddingVectorizer(vectors, weighting=None, unit_norm=False), MeanVector())
-        found[f"cosine of means, {name}"] = cosine(means)
-        found[f"cosine of embeddings, {name}"] = cosine(make_text_embedding(vectors=vectors))
-        found[f"**find_duplicate_texts**, {name}"] = duplicates(vectors)
+    pipelines = {
+        name: make_text_embedding(vectors=vectors, likelihood="diag")
+        for name, vectors in {"GloVe 6B 50d": GLOVE, **static_models(data)}.items()
+    }
+    pipelines["default vectors"] = make_text_embedding()
+    for name, pipeline in pipelines.items():
+        raw = EmbeddingVectorizer(pipeline[0].vectors, weighting=None, unit_norm=False, **PUNCTUATION)
+        found[f"cosine of means, {name}"] = cosine(make_pipeline(raw, MeanVector()))
+        found[f"cosine of embeddings, {name}"] = cosine(pipeline)
+        found[f"**find_duplicate_texts**, {name}"] = duplicates(pipeline)
     return found
 
 

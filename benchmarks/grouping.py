@@ -2,10 +2,11 @@
 
     python benchmarks/grouping.py --data DIR [--to doc/grouping] [--texts 1500] [--seeds 5]
 
-DIR holds `grouping/*.tsv`, with one label and one text per line, and may hold folders of static models. The script
-measures, for each method, the accuracy of 10 nearest neighbours (5 folds), and the agreement (ARI, NMI) of average
-linkage, spectral clusters and, where groups are vectors, k-means with the labels, at the true number of classes. It
-also measures pooled linkage, with the number of clusters found by the evidence, and plots the evidence.
+DIR holds `grouping/*.tsv`, with one label and one text per line, and may hold folders of static models. Texts are read
+by GloVe, by each static model, and as the package reads them by default. The script measures, for each method, the
+accuracy of 10 nearest neighbours (5 folds), and the agreement (ARI, NMI) of average linkage, spectral clusters and,
+where groups are vectors, k-means with the labels, at the true number of classes. It also measures pooled linkage, with
+the number of clusters found by the evidence, and plots the evidence.
 """
 
 import argparse
@@ -13,21 +14,28 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from encoder import own_encoder
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer, normalize
-
-from sklearn_mcsg import (
-    SIF,
-    EmbeddingVectorizer,
-    GroupClustering,
-    MeanVector,
-    ModelComparisonClustering,
-    ModelComparisonSimilarity,
-    make_text_embedding,
+from tfidf import content_stems, tf_idf
+from vectors import (
+    DEFAULT,
+    DEFAULT_NAME,
+    GLOVE,
+    centered,
+    default_reader,
+    embedding,
+    glove_reader,
+    installed_models,
+    static_models,
+    static_reader,
 )
+
+from sklearn_mcsg import SIF, GroupClustering, MeanVector, ModelComparisonClustering, ModelComparisonSimilarity
+from sklearn_mcsg.text.words import words_of
 
 JOBS = 2
 MEASURES = {  # digits
@@ -53,41 +61,55 @@ TITLES = {
 }
 
 
-def methods():
-    """Methods for raw word vectors, each with the parameters of its vectorizer."""
-    mcs, zipf = ModelComparisonSimilarity, {"weighting": "sif", "unit_norm": False}
+def baselines():
+    """Methods that need no vectors. Each comes with the recipe by which it reads texts."""
     return {
-        "cosine of means": (MeanVector("distance"), {"weighting": None, "unit_norm": False}),
-        "SIF+PCA, Zipf": (SIF(1, "distance"), zipf),
-        "SIF, Zipf, 3 components": (SIF(3, "distance"), zipf),
-        "SIF, Zipf, 10 components": (SIF(10, "distance"), zipf),
-        "half-whitened mean": (make_text_embedding(spread=0.0)["embedding"], {}),
-        "Diag distance, Zipf": (mcs(output="distance", n_jobs=JOBS), {**zipf, "pad_token": "."}),
-        "Diag divergence, recipe": (mcs(output="divergence", prior_strength=0.5, n_jobs=JOBS), {}),
-        "vMF centered, recipe": (mcs("vmf", output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS), {}),
-        "Diag centered, Zipf, prior_strength=2": (
-            mcs(output="centered", prior_strength=2.0, random_state=0, n_jobs=JOBS),
-            zipf,
-        ),
-        "Diag centered, recipe": (mcs(output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS), {}),
-        "Embedding": (make_text_embedding()["embedding"], {}),
+        "TF-IDF": (tf_idf(content_stems), "text"),
+        "TF-IDF, 100 singular vectors": (tf_idf(content_stems, n_components=100), "text"),
     }
 
 
-def static_methods(path):
-    """Methods for a static model, whose vectors were trained to be averaged."""
-    plain = {"vectors": path, "weighting": None, "unit_norm": False}
-    recipe = {"vectors": path, "weighting": "norm"}
+def word_methods():
+    """Methods for raw word vectors."""
+    mcs = ModelComparisonSimilarity
     return {
-        "cosine of means": (MeanVector("distance"), plain),
-        **{f"means, {k} component{'s' * (k > 1)} removed": (SIF(k, "distance"), plain) for k in (1, 3, 10)},
-        "half-whitened mean": (make_text_embedding(vectors=path, whiten=0.5, spread=0.0)["embedding"], recipe),
-        "eighth-whitened mean": (make_text_embedding(vectors=path, spread=0.0)["embedding"], recipe),
-        "Diag centered": (
-            ModelComparisonSimilarity(output="centered", prior_strength=0.5, random_state=0, n_jobs=JOBS),
-            recipe,
-        ),
-        "Embedding": (make_text_embedding(vectors=path)["embedding"], recipe),
+        "cosine of means": (MeanVector("distance"), "plain"),
+        "SIF+PCA, Zipf": (SIF(1, "distance"), "zipf"),
+        "SIF, Zipf, 3 components": (SIF(3, "distance"), "zipf"),
+        "SIF, Zipf, 10 components": (SIF(10, "distance"), "zipf"),
+        "half-whitened mean": (embedding(GLOVE, spread=0.0), "recipe"),
+        "Diag distance, Zipf": (mcs(output="distance", n_jobs=JOBS), "zipf_padded"),
+        "Diag divergence, recipe": (mcs(output="divergence", prior_strength=0.5, n_jobs=JOBS), "recipe"),
+        "vMF centered, recipe": (centered(likelihood="vmf", n_jobs=JOBS), "recipe"),
+        "Diag centered, Zipf, prior_strength=2": (centered(prior_strength=2.0, n_jobs=JOBS), "zipf"),
+        "Diag centered, recipe": (centered(n_jobs=JOBS), "recipe"),
+        "Embedding": (embedding(GLOVE), "recipe"),
+    }
+
+
+def static_methods(source):
+    """Methods for a static model, whose vectors were trained to be averaged."""
+    return {
+        "its own encoder": (own_encoder(source), "text"),
+        "cosine of means": (MeanVector("distance"), "plain"),
+        **{f"means, {k} component{'s' * (k > 1)} removed": (SIF(k, "distance"), "plain") for k in (1, 3, 10)},
+        "half-whitened mean": (embedding(source, whiten=0.5, spread=0.0), "recipe"),
+        "eighth-whitened mean": (embedding(source, whiten=0.125, spread=0.0), "recipe"),
+        "Diag centered": (centered(n_jobs=JOBS), "recipe"),
+        "Embedding": (embedding(source), "recipe"),
+    }
+
+
+def default_methods():
+    """Methods for the default vectors."""
+    return {
+        **{f"{name}, its own encoder": (own_encoder(source), "text") for name, source in installed_models().items()},
+        "cosine of means": (MeanVector("distance"), "plain"),
+        "half-whitened mean": (embedding(DEFAULT, whiten=0.5, spread=0.0), "recipe"),
+        "quarter-whitened mean": (embedding(DEFAULT, whiten=0.25, spread=0.0), "recipe"),
+        "Diag centered": (centered(n_jobs=JOBS), "recipe"),
+        "Embedding, order 0": (embedding(DEFAULT, 0), "recipe"),
+        "Embedding, order 0.5": (embedding(DEFAULT, 0.5), "recipe"),
     }
 
 
@@ -101,19 +123,22 @@ def clusterings():
     }
 
 
-def read(path):
+def read_samples(path, n_texts, seeds):
+    """Random samples of labelled texts that have words."""
     lines = [line.split("\t", 1) for line in path.read_text(encoding="utf8").splitlines()]
-    labels, texts = zip(*lines, strict=True)
-    return np.array(labels), np.array(texts, dtype=object)
+    labels, texts = (np.array(column, dtype=object) for column in zip(*lines, strict=True))
+    known = np.flatnonzero(np.diff(words_of(texts).offsets))
+    orders = (known[np.random.default_rng(seed).permutation(len(known))[:n_texts]] for seed in range(seeds))
+    return [(texts[order].tolist(), labels[order].astype(str)) for order in orders]
 
 
 def compare(estimator, groups):
     """Distances of all pairs and, if the method has vectors of groups, these at unit length."""
-    estimator.fit(groups)
+    distances = np.maximum(estimator.fit(groups).pairwise(groups), 0)
     if isinstance(estimator, MeanVector):
-        return estimator.pairwise(groups), normalize(estimator.embed(groups))
+        return distances, normalize(estimator.embed(groups))
     vectors = None if isinstance(estimator, ModelComparisonSimilarity) else normalize(estimator.transform(groups))
-    return estimator.pairwise(groups), vectors
+    return distances, vectors
 
 
 def k_means(vectors, labels, seed):
@@ -135,12 +160,16 @@ def group_clusterings(vectors, labels, seed):
     ]
 
 
+def accuracy_of_neighbors(distances, labels, seed):
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    nearest = KNeighborsClassifier(10, metric="precomputed")
+    return cross_val_score(nearest, distances, labels, cv=folds).mean()
+
+
 def evaluate(distances, vectors, labels, seed):
     """Compute the measures for one matrix of distances, and vectors if there are any."""
     k = len(np.unique(labels))
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    nearest = KNeighborsClassifier(10, metric="precomputed")
-    accuracy = cross_val_score(nearest, distances, labels, cv=folds).mean()
+    accuracy = accuracy_of_neighbors(distances, labels, seed)
     average = AgglomerativeClustering(k, metric="precomputed", linkage="average").fit_predict(distances)
     spectral = SpectralClustering(
         k, affinity="precomputed_nearest_neighbors", n_neighbors=10, assign_labels="cluster_qr", random_state=seed
@@ -158,35 +187,26 @@ def evaluate(distances, vectors, labels, seed):
     return [accuracy, *agreement, k_means(vectors, labels, seed), *group_clusterings(vectors, labels, seed)]
 
 
-def measure(path, table, n_texts, seeds):
-    labels, texts = read(path)
+def measure(table, reader, samples):
     results = {name: [] for name in table}
-    for seed in range(seeds):
-        chosen = np.random.default_rng(seed).permutation(len(texts))[:n_texts]
+    for seed, (texts, labels) in enumerate(samples):
         for name, (estimator, recipe) in table.items():
-            groups = EmbeddingVectorizer(**recipe).fit_transform(texts[chosen])
-            kept = groups.sizes > 0
-            distances, vectors = compare(estimator, groups[kept])
-            results[name].append(evaluate(np.maximum(distances, 0), vectors, labels[chosen][kept], seed))
+            results[name].append(evaluate(*compare(estimator, reader(recipe, texts)), labels, seed))
     return results
 
 
-def measure_clusterings(path, n_texts, seeds):
+def measure_clusterings(reader, samples):
     """Agreement of pooled linkage at the true number of classes and at the number found; one evidence curve each."""
-    labels, texts = read(path)
     results, curves = {name: [] for name in clusterings()}, {}
-    for seed in range(seeds):
-        chosen = np.random.default_rng(seed).permutation(len(texts))[:n_texts]
-        groups = EmbeddingVectorizer().fit_transform(texts[chosen])
-        kept = groups.sizes > 0
-        truth = labels[chosen][kept]
+    for texts, labels in samples:
+        groups = reader("recipe", texts)
         for name, clustering in clusterings().items():
-            fitted = clustering.fit(groups[kept])
-            cut = fitted.cut(len(np.unique(truth)))
-            scores = [adjusted_rand_score(truth, cut), normalized_mutual_info_score(truth, cut)]
-            results[name].append([*scores, fitted.n_clusters_, adjusted_rand_score(truth, fitted.labels_)])
+            fitted = clustering.fit(groups)
+            cut = fitted.cut(len(np.unique(labels)))
+            scores = [adjusted_rand_score(labels, cut), normalized_mutual_info_score(labels, cut)]
+            results[name].append([*scores, fitted.n_clusters_, adjusted_rand_score(labels, fitted.labels_)])
             curves.setdefault(name, (fitted.evidence_, fitted.n_clusters_))
-    return results, curves, len(np.unique(labels))
+    return results, curves
 
 
 def evidence_figure(curves, k, title, path):
@@ -240,24 +260,31 @@ def main(arguments=None):
         raise SystemExit(f"No .tsv files with labelled texts in {options.data / 'grouping'}.")
     parts = [
         "# Grouping short texts",
-        f"Word vectors: GloVe 6B 50d, unless a static model is named. Samples of {options.texts} texts; mean and "
+        f"Word vectors: GloVe 6B 50d, unless others are named. Samples of {options.texts} texts; mean and "
         f"standard deviation over {options.seeds} samples. Neighbours: accuracy over five folds. Clusters: "
         "`AgglomerativeClustering` with average linkage, `SpectralClustering` on ten nearest neighbours and, for "
         "methods that give vectors, `KMeans` at unit length, started at random or, by `GroupClustering`, from average "
         "linkage; all at the true number of classes. Communities are those that `GroupClustering` finds without a "
-        "number. The row Embedding is what `mcsg cluster` does. "
+        "number. With the default vectors, the last row is what `mcsg cluster` does. TF-IDF is sublinear, of stems "
+        "(English Snowball) without stop words, fitted to the sample. "
         "Pooled linkage finds the number of clusters itself. Words of one text are correlated, so texts must be set "
         "as the unit of observation.",
     ]
+    glove = glove_reader()
+    sections = {"": (word_methods(), glove)}
+    for name, source in static_models(options.data).items():
+        sections[f"With the static model {name}:\n\n"] = static_methods(source), static_reader(source)
+    sections[f"With the default vectors, {DEFAULT_NAME}:\n\n"] = default_methods(), default_reader()
     for path in paths:
         print(f"{path.stem} ...", flush=True)
-        results = measure(path, methods(), options.texts, options.seeds)
+        samples = read_samples(path, options.texts, options.seeds)
         title = TITLES.get(path.stem, path.stem)
-        parts.append(f"## {title}\n\n{table(results)}")
-        for model in sorted(options.data.glob("*/tokenizer.json")):
-            results = measure(path, static_methods(model.parent), options.texts, options.seeds)
-            parts.append(f"With the static model {model.parent.name}:\n\n{table(results)}")
-        pooled, curves, k = measure_clusterings(path, options.texts, options.seeds)
+        parts.append(f"## {title}")
+        common = measure(baselines(), glove, samples)
+        for heading, (methods, reader) in sections.items():
+            parts.append(heading + table({**common, **measure(methods, reader, samples)}))
+        pooled, curves = measure_clusterings(glove, samples)
+        k = len(np.unique(samples[0][1]))
         figure = options.to.with_name(f"{options.to.name}_{path.stem}.png")
         options.to.parent.mkdir(parents=True, exist_ok=True)
         evidence_figure(curves, k, title, figure)

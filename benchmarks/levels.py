@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
+from vectors import DEFAULT_NAME, GLOVE, PUNCTUATION
 
 from sklearn_mcsg import SIF, EmbeddingVectorizer, calibrate_texts, make_text_embedding, make_text_similarity
 
@@ -26,7 +27,11 @@ KINDS = {
 SYSTEMS = {
     "`make_text_embedding`": make_text_embedding,
     "`make_text_similarity`": lambda: make_text_similarity(random_state=0),
-    "SIF, one component removed": lambda: make_pipeline(EmbeddingVectorizer(weighting="sif"), SIF(n_components=1)),
+    "`make_text_embedding`, GloVe": lambda: make_text_embedding(vectors=GLOVE, likelihood="diag"),
+    "`make_text_similarity`, GloVe": lambda: make_text_similarity(vectors=GLOVE, random_state=0),
+    "SIF, GloVe, one component removed": lambda: make_pipeline(
+        EmbeddingVectorizer(GLOVE, weighting="sif", **PUNCTUATION), SIF(n_components=1)
+    ),
 }
 
 
@@ -123,8 +128,9 @@ def main(arguments=None):
     sizes = ", ".join(f"{name} {len(halves(task)[0].texts)}" for name, task in zip(names, tasks, strict=True))
     parts = [
         "# Levels of p-values",
-        f"GloVe 6B 50d. Kinds of text, with the number of sentences fitted to: {sizes}. {options.pairs:,} random pairs "
-        "of other sentences of each kind are asked about. Tables show the share whose p-value is at most the level.",
+        f"Vectors: {DEFAULT_NAME}, unless GloVe 6B 50d is named. Kinds of text, with the number of sentences fitted "
+        f"to: {sizes}. {options.pairs:,} random pairs of other sentences of each kind are asked about. Tables show the "
+        "share whose p-value is at most the level.",
         "## Texts of one kind",
         "Fitted and calibrated on texts of one kind, asked about others of that kind: mean over the kinds, with the "
         "least and the greatest. The quarters are by the shorter text of a pair. The last row is the share of pairs "

@@ -6,7 +6,7 @@ DIR holds `sts/STSyy.TASK.tsv` (gold score, sentence, sentence; tokens separated
 (arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), folders of static models
 (`tokenizer.json` and `.safetensors`), and `enwiki_vocab_min200.txt` (one word and its count per line, for SIF).
 `--vectors FILE` adds word vectors in any format that `load_word_vectors` reads. The installed 50-d vectors are always
-measured, and WordLlama if it is installed. The script writes Markdown tables and PNG figures.
+measured, the default vectors, and WordLlama if it is installed. The script writes Markdown tables and PNG figures.
 """
 
 import argparse
@@ -16,55 +16,64 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from encoder import own_encoder
 from joblib import Parallel, delayed
 from penalty import write_figures
-from sts import Reader, System, bootstrap, correlation, mmd_test, published, read_counts, read_tasks, read_vectors
+from sts import System, bootstrap, correlation, mmd_test, published, read_counts, read_tasks, read_vectors
+from tfidf import tf_idf
+from vectors import DEFAULT, DEFAULT_NAME, GLOVE, centered, embedding, installed_models
 
-from sklearn_mcsg import (
-    SIF,
-    MeanVector,
-    ModelComparisonSimilarity,
-    WordMoversDistance,
-    make_text_embedding,
-)
+from sklearn_mcsg import SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 
 JOBS = 2
 
 
-def embedding(**params):
-    """The embedding of `make_text_embedding` for a kind of vectors."""
-    return make_text_embedding(**params)["embedding"]
-
-
-def static_systems(path, wmd):
-    """Systems for vectors that were trained to be averaged, with their frequencies built in."""
-    mcs = ModelComparisonSimilarity
-    centered = mcs(output="centered", prior_strength=0.5, random_state=0)
-    table = {
-        "Diag+AIC": System(mcs(), "paper"),
+def default_systems():
+    """Systems for the vectors that are the default."""
+    table = {"TF-IDF": System(tf_idf(), "text", "task")}
+    for name, source in installed_models().items():
+        table[f"{name}, its own encoder"] = System(own_encoder(source), "text")
+    table |= {
         "cosine of means": System(MeanVector(), "plain"),
-        "centred cosine": System(embedding(vectors=path, whiten=0.0, spread=0.0), "plain", "task"),
+        "half-whitened mean (offline)": System(embedding(DEFAULT, whiten=0.5, spread=0.0), "recipe", "task"),
+        "quarter-whitened mean (offline)": System(embedding(DEFAULT, whiten=0.25, spread=0.0), "recipe", "task"),
+        "Diag centered (offline)": System(centered(), "recipe", "task"),
+    }
+    for order in (0, 0.5):
+        ordered = embedding(DEFAULT, order)
+        table[f"Embedding, order {order} (online)"] = System(ordered, "recipe", "other years", 2000)
+        table[f"Embedding, order {order} (offline)"] = System(ordered, "recipe", "task")
+    return table
+
+
+def static_systems(source, wmd):
+    """Systems for vectors that were trained to be averaged, with their frequencies built in."""
+    table = {
+        "TF-IDF": System(tf_idf(), "text", "task"),
+        "its own encoder": System(own_encoder(source), "text"),
+        "Diag+AIC": System(ModelComparisonSimilarity(), "paper"),
+        "cosine of means": System(MeanVector(), "plain"),
+        "centred cosine": System(embedding(source, whiten=0.0, spread=0.0), "plain", "task"),
         **{
             f"means, {k} component{'s' * (k > 1)} removed": System(SIF(n_components=k), "plain", "task")
             for k in (1, 3, 10)
         },
-        "Diag centered (offline)": System(centered, "recipe", "task"),
-        "half-whitened mean (offline)": System(embedding(vectors=path, whiten=0.5, spread=0.0), "recipe", "task"),
-        "eighth-whitened mean (offline)": System(embedding(vectors=path, spread=0.0), "recipe", "task"),
-        "Embedding (online)": System(embedding(vectors=path), "recipe", "other years", 2000),
-        "Embedding (offline)": System(embedding(vectors=path), "recipe", "task"),
+        "Diag centered (offline)": System(centered(), "recipe", "task"),
+        "half-whitened mean (offline)": System(embedding(source, whiten=0.5, spread=0.0), "recipe", "task"),
+        "eighth-whitened mean (offline)": System(embedding(source, whiten=0.125, spread=0.0), "recipe", "task"),
+        "Embedding (online)": System(embedding(source), "recipe", "other years", 2000),
+        "Embedding (offline)": System(embedding(source), "recipe", "task"),
     }
     if wmd:
         table["WMD"] = System(WordMoversDistance(n_jobs=JOBS), "plain")
     return table
 
 
-def systems(vectors, wmd, width):
-    if vectors.averaged:
-        return static_systems(vectors.table, wmd)
+def word_systems(wmd):
+    """The systems of the paper and later ones, for raw word vectors."""
     mcs = ModelComparisonSimilarity
-    centered = mcs(output="centered", prior_strength=0.5, random_state=0)
     table = {
+        "TF-IDF": System(tf_idf(), "text", "task"),
         "Diag+AIC": System(mcs(), "paper"),
         "Diag+TIC": System(mcs(criterion="tic"), "paper"),
         "Diag+BIC": System(mcs(criterion="bic"), "paper"),
@@ -77,22 +86,28 @@ def systems(vectors, wmd, width):
         "SIF+PCA": System(SIF(n_components=1), "wiki", "task"),
         "SIF, Zipf": System(SIF(), "zipf"),
         "SIF+PCA, Zipf": System(SIF(n_components=1), "zipf", "task"),
-        "Diag+AIC, Zipf": System(mcs(), "zipf, padded"),
+        "Diag+AIC, Zipf": System(mcs(), "zipf_padded"),
         "Diag+AIC, norm": System(mcs(), "norm"),
         "Diag+AIC, prior": System(mcs(prior_strength=0.5), "plain", "task"),
         "Diag+AIC, divergence": System(mcs(output="divergence"), "paper"),
-        "Diag centered, recipe (offline)": System(centered, "recipe", "task"),
-        "Diag centered, recipe (online)": System(centered, "recipe", "other years"),
-        "SIF, Zipf, 3 components": System(SIF(n_components=min(3, width)), "zipf", "task"),
-        "SIF, Zipf, 10 components": System(SIF(n_components=min(10, width)), "zipf", "task"),
-        "half-whitened mean (offline)": System(embedding(spread=0.0), "recipe", "task"),
-        "half-whitened mean (online)": System(embedding(spread=0.0), "recipe", "other years", 2000),
-        "Embedding (offline)": System(embedding(), "recipe", "task"),
-        "Embedding (online)": System(embedding(), "recipe", "other years", 2000),
+        "Diag centered, recipe (offline)": System(centered(), "recipe", "task"),
+        "Diag centered, recipe (online)": System(centered(), "recipe", "other years"),
+        "SIF, Zipf, 3 components": System(SIF(n_components=3), "zipf", "task"),
+        "SIF, Zipf, 10 components": System(SIF(n_components=10), "zipf", "task"),
+        "half-whitened mean (offline)": System(embedding(GLOVE, spread=0.0), "recipe", "task"),
+        "half-whitened mean (online)": System(embedding(GLOVE, spread=0.0), "recipe", "other years", 2000),
+        "Embedding (offline)": System(embedding(GLOVE), "recipe", "task"),
+        "Embedding (online)": System(embedding(GLOVE), "recipe", "other years", 2000),
     }
     if wmd:
         table["WMD"] = System(WordMoversDistance(n_jobs=JOBS), "plain")
     return table
+
+
+def systems(vectors, wmd):
+    if vectors.kind == "default":
+        return default_systems()
+    return word_systems(wmd) if vectors.kind == "words" else static_systems(vectors.table, wmd)
 
 
 @dataclass
@@ -103,7 +118,7 @@ class Result:
     names: list
     rho: np.ndarray  # (systems, tasks)
     resampled: np.ndarray  # (resamples, systems, tasks)
-    information: dict  # mean AIC of diag and spherical for each task
+    information: dict  # mean AIC of diag and spherical for each task, for word vectors
     scores: dict  # (systems, pairs) for each task
 
     def weights(self, year=None):
@@ -120,8 +135,8 @@ class Result:
 
 
 def run(vectors, tasks, counts, resamples, wmd):
-    reader = Reader(vectors, counts)
-    table = systems(vectors, wmd, reader.width)
+    reader = vectors.reader(counts)
+    table = systems(vectors, wmd)
     scores = {task.name: np.stack([s.scores(reader, task, tasks) for s in table.values()]) for task in tasks}
     rho = np.stack([correlation(scores[t.name], t.gold) for t in tasks], axis=1)
     resampled = Parallel(n_jobs=JOBS)(
@@ -133,16 +148,17 @@ def run(vectors, tasks, counts, resamples, wmd):
             for likelihood in ("diag", "spherical")
         ]
         for t in tasks
+        if vectors.kind == "words"
     }
     return Result(tasks, list(table), rho, np.stack(resampled, axis=2), information, scores)
 
 
 def running_times(vectors, tasks, counts, wmd):
     """Seconds to compute the similarities of all pairs from looked-up vectors, as the paper reports them."""
-    reader = Reader(vectors, counts)
+    reader = vectors.reader(counts)
     seconds = {}
-    for name, system in systems(vectors, wmd, reader.width).items():
-        if system.fitted == "other years":
+    for name, system in systems(vectors, wmd).items():
+        if system.fitted == "other years" or system.recipe == "text":
             continue
         whole = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
         jobs = [(t.left, t.right) for t in tasks] if system.fitted else [whole]
@@ -161,7 +177,7 @@ def running_times(vectors, tasks, counts, wmd):
 
 def threshold_table(vectors, tasks, counts):
     """Share of held-out pairs called similar, for random pairs and for pairs rated as equivalent."""
-    reader = Reader(vectors, counts)
+    reader = vectors.reader(counts)
     rng = np.random.default_rng(0)
     left, right = [s for t in tasks for s in t.left], [s for t in tasks for s in t.right]
     order = rng.permutation(len(left))
@@ -293,6 +309,7 @@ SECTIONS = {
     "Spherical and diagonal models": ["Spherical+AIC", "Diag+AIC"],
     "TIC and AIC": ["vMF+AIC", "vMF+TIC", "Diag+AIC", "Diag+TIC"],
     "Beyond the paper": [
+        "TF-IDF",
         "Diag+AIC, Zipf",
         "Diag+AIC, norm",
         "Diag+AIC, prior",
@@ -310,6 +327,7 @@ SECTIONS = {
     ],
 }
 MEASURED = (
+    "TF-IDF",
     "Diag+AIC",
     "MWV",
     "SIF+PCA, Zipf",
@@ -335,19 +353,26 @@ full GloVe 840B (the text of the paper gives 0.656 for the average of Diag+AIC).
 pairs, with the same resamples for all systems. Tokens are split by `str.split`. The systems of the paper use raw,
 unweighted vectors padded with "."; SIF uses Wikipedia frequencies. "Offline", "prior" and "Bayes" systems are fitted on
 the sentences of each sub-task, the "online" `centered` system on 200 sentences of other years, the
-"online" embedding and half-whitened mean on 2000."""
+"online" embedding and half-whitened mean on 2000. TF-IDF is the cosine of sublinear TF-IDF vectors of stems (English
+Snowball), fitted on the sentences of each sub-task; stop words stay, which is better here."""
 
 
 OTHER = "`all`: the pairs of each year taken together, without regard to their sub-task, then the mean over years."
-STATIC = """The model has its own tokenizer, and the frequencies of its tokens are part of its vectors, so means and
-WMD are unweighted. "Offline" systems weigh tokens by the norm of their vectors, as `make_text_embedding` does."""
+KINDS = {
+    "static": """A word is the sum of the model's tokens in it, and its frequency is part of its vector, so means and
+WMD are unweighted. "Offline" systems weigh words by the norm of their vectors, as `make_text_embedding` does. The
+model's own encoder takes the mean of its tokens over the whole sentence.""",
+    "default": f"""The vectors of words are {DEFAULT_NAME}. The cosine of means is of the same weighted vectors, with
+those of punctuation. "Diag centered" is `make_text_similarity`, and the last row is `make_text_embedding`, where
+`order` is 0.5; with 0, slopes along the sentence do not count.""",
+}
 
 
 def report(vectors, result):
     beside = vectors.published
     parts = [f"## {vectors.name}"]
-    if vectors.averaged:
-        parts += [STATIC, score_table(result, result.names, False), f"### Other averages\n\n{OTHER}"]
+    if vectors.kind in KINDS:
+        parts += [KINDS[vectors.kind], score_table(result, result.names, False), f"### Other averages\n\n{OTHER}"]
         return "\n\n".join([*parts, measures_table(result, result.names)])
     for title, names in SECTIONS.items():
         parts.append(f"### {title}\n\n{score_table(result, names, beside)}")

@@ -10,9 +10,11 @@ import resource
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from vectors import GLOVE
 
 from sklearn_mcsg import (
     GroupClustering,
@@ -21,17 +23,23 @@ from sklearn_mcsg import (
     make_text_embedding,
     make_text_similarity,
 )
-from sklearn_mcsg.text.tables import open_table
+from sklearn_mcsg.text.sources import open_table
 
 JOBS = 2
 N_WORDS, N_TOPICS, N_NEAR, VOCABULARY = 15, 3000, 60, 50_000
-RECIPES = {"embedding": make_text_embedding, "centered": make_text_similarity}
+FEW = "embedding, 256 components"
+RECIPES = {
+    "embedding": make_text_embedding,
+    FEW: partial(make_text_embedding, n_components=256),
+    "embedding, GloVe as sets": partial(make_text_embedding, vectors=GLOVE, likelihood="diag"),
+    "centered, GloVe": partial(make_text_similarity, vectors=GLOVE),
+}
 
 
 def simulated_texts(n_texts, seed=0):
     """Texts about topics."""
     rng = np.random.default_rng(seed)
-    table = open_table("glove-6b-50d")
+    table = open_table(GLOVE)
     vectors = np.asarray(table.vectors[:VOCABULARY], dtype=np.float32)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     heads = np.random.default_rng(1).choice(np.arange(500, 20_000), N_TOPICS, replace=False)
@@ -89,7 +97,7 @@ def search(recipe, path, queries):
 
 def cluster(n_clusters, path):
     """Cluster embedded texts; return the time, the number of clusters, and memory."""
-    vectorizer, embedding = make_text_embedding(n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
+    vectorizer, embedding = RECIPES[FEW](n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
     groups = vectorizer.fit_transform(read_texts(path))
     model = GroupClustering(n_clusters, embedding=embedding, n_jobs=JOBS, random_state=0)
     _, seconds = timed(lambda: model.fit(groups))
@@ -126,7 +134,7 @@ def partitions(path, queries, n_parts=20):
         paths = [f"{folder}/{i}.txt" for i in range(n_parts)]
         for i, part in enumerate(paths):
             Path(part).write_text("\n".join(texts[i::n_parts]), encoding="utf8")
-        vectorizer, embedding = make_text_embedding().set_params(vectorizer__tokenizer=str.split)
+        vectorizer, embedding = RECIPES[FEW]().set_params(vectorizer__tokenizer=str.split)
         queries = vectorizer.fit_transform(read_texts(queries))
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=folder) as workers,
@@ -145,18 +153,20 @@ def partitions(path, queries, n_parts=20):
     return building, searching, *moved, memory
 
 
-SEARCH = """Texts of 15 words are simulated from 50-dimensional word vectors. The index is built from texts, by
-`make_text_embedding` or by `make_text_similarity`. One query at a time is timed, warm. MiB is the peak memory of the
-whole process, texts included.
+SEARCH = """Texts of 15 words are simulated from the words of GloVe. The index is built from texts, by
+`make_text_embedding`, with all 918 components or with 256, or with GloVe alone and without the order of words, or by
+`make_text_similarity` with GloVe. One query at a time is timed, warm. MiB is the peak memory of the whole process,
+texts included.
 
 | texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
 |--:|---|--:|--:|--:|--:|--:|--:|"""
-CLUSTERS = """`GroupClustering` of the same texts:
+CLUSTERS = """`GroupClustering` of the same texts, embedded with 256 components:
 
 | texts | clusters | found | seconds | MiB |
 |--:|---|--:|--:|--:|"""
-PARTITIONS = """`PartitionedNeighbors` of the embedding on two worker processes with one thread each, with the texts in
-20 files. What moved is counted at the loopback interface, and includes what passes the scheduler:
+PARTITIONS = """`PartitionedNeighbors` of the embedding with 256 components on two worker processes with one thread
+each, with the texts in 20 files. What moved is counted at the loopback interface, and includes what passes the
+scheduler:
 
 | texts | queries | learn and index, s | MiB moved | search, s | MiB moved | MiB of a worker |
 |--:|--:|--:|--:|--:|--:|--:|"""

@@ -1,14 +1,13 @@
 """Sentence pairs with human ratings: the data, systems that rate them, and correlations with the ratings."""
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import rankdata
+from vectors import DEFAULT, GLOVE, PUNCTUATION, Reader, default_reader, installed_models, static_models, static_reader
 
-from sklearn_mcsg import EmbeddingVectorizer, load_word_vectors
+from sklearn_mcsg import load_word_vectors
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.text.tables import open_table
 
 TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}
 # Spearman correlations x 10^4 for GloVe 840B, by sub-task, as listed in the authors' code
@@ -48,21 +47,29 @@ class Task:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Word vectors, sorted by frequency or with word frequencies, or a static model with its own tokenizer."""
+    """Word vectors, sorted by frequency or with word frequencies; or a static model; or the defaults."""
 
     name: str
     table: object  # parameter `vectors` of EmbeddingVectorizer
     zipf: object = None  # its parameter `frequencies`
     published: bool = False  # whether the paper has results for these vectors
-    averaged: bool = False  # whether the vectors were trained to be averaged
+    kind: str = "words"  # or "static", trained to be averaged, or "default"
+
+    def reader(self, counts):
+        """What turns sentences into groups, given counts of words for SIF."""
+        if self.kind == "words":
+            return WordReader(self, counts)
+        return static_reader(self.table) if self.kind == "static" else default_reader()
+
+
+def read_pairs(path):
+    lines = [line.split("\t") for line in path.read_text(encoding="utf8").splitlines()]
+    gold, left, right = zip(*lines, strict=True)
+    return Task(path.stem, np.array(gold, float), list(left), list(right))
 
 
 def read_tasks(folder):
-    tasks = []
-    for path in sorted(folder.glob("STS*.tsv")):
-        lines = [line.split("\t") for line in path.read_text(encoding="utf8").splitlines()]
-        gold, left, right = zip(*lines, strict=True)
-        tasks.append(Task(path.stem, np.array(gold, float), list(left), list(right)))
+    tasks = [read_pairs(path) for path in sorted(folder.glob("STS*.tsv"))]
     if not tasks:
         raise SystemExit(f"No STS*.tsv files in {folder}: see the docstring of benchmarks/paper.py for the layout.")
     return tasks
@@ -80,11 +87,10 @@ def read_vectors(data, files):
         )
     for path in files:
         yield Vectors(path.stem, load_word_vectors(path), "zipf")
-    yield Vectors("GloVe 6B 50d, installed", "glove-6b-50d", "zipf")
-    for path in sorted(data.glob("*/tokenizer.json")):
-        yield Vectors(f"{path.parent.name}, a static model", path.parent, averaged=True)
-    if find_spec("wordllama"):
-        yield Vectors("WordLlama, a static model", "wordllama", averaged=True)
+    yield Vectors("GloVe 6B 50d, installed", GLOVE, "zipf")
+    for name, source in {**static_models(data), **installed_models()}.items():
+        yield Vectors(f"{name}, a static model", source, kind="static")
+    yield Vectors("Texts as the defaults read them", DEFAULT, kind="default")
 
 
 def read_counts(path):
@@ -92,35 +98,31 @@ def read_counts(path):
     return {word: int(count) for word, count in pairs}
 
 
-class Reader:
-    """Turn sentences into groups by a recipe; a sentence without known words becomes a full stop."""
+class WordReader(Reader):
+    """Recipes for tokenised sentences and word vectors; a sentence without known words becomes a full stop."""
 
     def __init__(self, vectors, counts):
-        table = open_table(vectors.table)
-        self.known, self.width = table.rows, table.vectors.shape[1]
-        self.split = {} if vectors.averaged else {"tokenizer": str.split, "lowercase": False}
-        self.params = {"vectors": vectors.table, **self.split}
-        raw = {"unit_norm": False, "unknown": "ignore"}  # as in the paper
-        zipf = {"weighting": "sif", "frequencies": vectors.zipf, **raw}
-        self.recipes = {
-            "paper": {"pad_token": ".", "weighting": None, **raw},
-            "plain": {"weighting": None, **raw},
-            "wiki": {"weighting": "sif", "frequencies": counts, **raw},
-            "zipf": zipf,
-            "zipf, padded": {**zipf, "pad_token": "."},
-            "norm": {"weighting": "norm", **raw, "pad_token": "."},
-            "recipe": {"weighting": "norm"} if vectors.averaged else {"frequencies": vectors.zipf},
-        }
+        shared = {"vectors": vectors.table, "tokenizer": str.split, "lowercase": False}
+        raw = {**shared, "weighting": None, "unit_norm": False, "unknown": "ignore", **PUNCTUATION}  # as in the paper
+        zipf = {**raw, "weighting": "sif", "frequencies": vectors.zipf}
+        super().__init__(
+            paper={**raw, "pad_token": "."},
+            plain=raw,
+            wiki={**raw, "weighting": "sif", "frequencies": counts},
+            zipf=zipf,
+            zipf_padded={**zipf, "pad_token": "."},
+            norm={**raw, "weighting": "norm", "pad_token": "."},
+            recipe={**shared, "frequencies": vectors.zipf},
+        )
 
-    def __call__(self, recipe, sentences):
-        if self.split:
-            sentences = [s if any(self.known[w] >= 0 for w in s.split()) else "." for s in sentences]
-        return EmbeddingVectorizer(**self.params, **self.recipes[recipe]).fit_transform(sentences)
+    def read(self, recipe, texts):
+        unknown = super().read("paper", texts).sizes == 1
+        return super().read(recipe, ["." if lost else text for lost, text in zip(unknown, texts, strict=True)])
 
 
 @dataclass(frozen=True)
 class System:
-    """A similarity, the recipe for its groups, and the texts it is fitted on: none, the task's, or other years'."""
+    """A similarity, the recipe for its groups, and what it is fitted on: nothing, the task's texts, or other years'."""
 
     estimator: object
     recipe: str
