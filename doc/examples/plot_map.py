@@ -59,6 +59,6 @@ for name, X in {"embedding": points, "map": places}.items():
     print(f"{name:<10} {accuracy:.2f}")
 
 # %%
-# Topics form islands, and related topics lie next to each other: law and finance, gardening and cooking. Texts on
-# animals are spread over the map, because animals turn up in gardens, kitchens and on journeys. Neighbourhoods survive
-# the step from a hundred dimensions to two; distances between islands do not, so read a map by its neighbourhoods.
+# Topics form islands, and some related topics lie next to each other, such as gardening and cooking. Texts on animals
+# are spread over the map, because animals turn up in gardens, kitchens and on journeys. Neighbourhoods survive the step
+# from 359 dimensions to two; distances between islands do not, so read a map by its neighbourhoods.

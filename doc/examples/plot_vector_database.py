@@ -75,4 +75,5 @@ folder.cleanup()
 # %%
 # The database knows nothing of groups or models: it stores vectors and compares them by cosine. Everything it offers,
 # such as conditions, indexes for billions of rows and several machines, works on groups. ``n_components=64`` keeps the
-# leading components only, which makes the column smaller; the order of the nearest texts changes little.
+# leading components only, which makes the column smaller. All components find the same texts for this query; the order
+# of words needs them all (:doc:`/guide/embedding`).

@@ -7,7 +7,8 @@ from sklearn_mcsg import make_text_embedding
 from sklearn_mcsg.datasets import load_short_texts
 
 texts = load_short_texts()
-variance = make_text_embedding().fit(texts.data)["embedding"].explained_variance_
+pipeline = make_text_embedding(vectors="glove-6b-50d", likelihood="diag").fit(texts.data)
+variance = pipeline["embedding"].explained_variance_
 components = np.arange(1, len(variance) + 1)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
