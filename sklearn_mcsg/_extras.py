@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 _INSTALL = {  # what the package is called, and what to install
+    "Stemmer": ("PyStemmer", '"sklearn-mcsg[text]"'),
     "bm25s": ("bm25s", '"sklearn-mcsg[text]"'),
     "distributed": ("Dask", '"sklearn-mcsg[dask]"'),
     "faiss": ("faiss, in a version that works with the installed NumPy", '"sklearn-mcsg[large]"'),
