@@ -14,7 +14,7 @@ from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import FOLDED, Wordings, fold
 
 LENGTH = 2**14  # characters, which take milliseconds
-MOST_GROWTH = 2.3  # of the time for twice the length
+MOST_GROWTH = 2 * 2**0.5  # of the time for twice the length: halfway from linear (2) to quadratic (4)
 ATTEMPTS = 8  # of which the fastest counts
 
 KINDS = {  # what is repeated, and what stands at the end
