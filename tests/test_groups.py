@@ -229,6 +229,7 @@ def test_pickle_and_repr(tmp_path):
 
 
 ONE = np.ones((2, 3))
+LONG = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 0.5, 1.0], "id": ["a", "a", "b"]})
 BAD = {
     "empty list": ([], ValueError, "collection is empty"),
     "no groups": (Groups(ONE, [0, 2])[:0], ValueError, "collection is empty"),
@@ -237,9 +238,19 @@ BAD = {
     "1-d group": ([ONE, np.ones(3)], ValueError, "Group 1 has 1 dimension.*reshape"),
     "1-d groups": ([np.ones(3), np.ones(3)], ValueError, "Group 0 has 1 dimension.*reshape"),
     "3-d group": ([np.ones((2, 3, 4))], ValueError, "Group 0 has 3 dimension"),
-    "1-d array": (np.ones(3), ValueError, "Expected 2D array"),
-    "4-d array": (np.ones((2, 2, 2, 2)), ValueError, "dim 4"),
-    "number": (3.0, ValueError, "Expected 2D array"),
+    "1-d array": (np.ones(3), ValueError, r"X holds numbers.*Reshape your data: X.reshape\(1, -1\) is one group"),
+    "4-d array": (np.ones((2, 3, 4, 5)), ValueError, r"X has 4 dimensions.*three.*X.reshape\(2, -1, 5\)"),
+    "number": (3.0, TypeError, r"X is 3.0, but must be a list of groups, each an array \(n_vectors, n_features\)"),
+    "nothing": (None, TypeError, "X is None, but must be a list of groups"),
+    "dict": ({"a": ONE}, TypeError, r"X is a dict: pass its groups as list\(X.values\(\)\)"),
+    "generator": ((x for x in [ONE]), TypeError, r"X is a generator, .*read only once: pass list\(X\)"),
+    "set": ({1, 2}, TypeError, r"X is a set, which has no order.*pass list\(X\)"),
+    "pandas groups": (
+        LONG.groupby("id"),
+        TypeError,
+        r"DataFrameGroupBy: pass \[rows\[features\].to_numpy\(\) for _, rows",
+    ),
+    "polars groups": (pl.DataFrame({"a": [1.0], "id": [1]}).group_by("id"), TypeError, "GroupBy: pass .rows"),
     "mixed widths": ([ONE, ONE, np.ones((2, 4))], ValueError, "group 0 has 3 and group 2 has 4"),
     "no features beside others": ([ONE, np.ones((2, 0))], ValueError, "group 0 has 3 and group 1 has 0"),
     "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "group 0 do not have the same number"),
@@ -257,7 +268,10 @@ BAD = {
         "contains NaN.*group 1",
     ),
     "text": ("a sentence", TypeError, "X is a string"),
-    "texts": (["a sentence", "another"], TypeError, "Group 0 is a string.*vectors first"),
+    "texts": (["a sentence", "another"], TypeError, "Group 0 is a string.*make_text_embedding"),
+    "array of texts": (np.array(["a", "b"]), TypeError, "X holds strings.*make_text_embedding"),
+    "column of texts": (pd.DataFrame({"text": ["a", "b"]}), TypeError, "X holds strings.*make_text_embedding"),
+    "lists of words": ([["a", "b"], ["c", "d"]], TypeError, "X holds strings.*make_text_embedding"),
     "words": ([ONE, [["a", "b", "c"]]], TypeError, "group 1 must hold numbers"),
     "objects": ([np.array([[{}, 1.0]], dtype=object)], TypeError, "group 0 must hold numbers"),
     "complex": ([ONE, ONE * 1j], ValueError, "Complex data not supported: group 1"),
@@ -274,6 +288,17 @@ BAD = {
 def test_bad_input_gets_a_sentence(X, error, message):
     with pytest.raises(error, match=message):
         validate_groups(X)
+
+
+def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
+    numbered = LONG.assign(id=[1, 1, 2])
+    with pytest.warns(UserWarning, match=r"each of its rows becomes a group.*column 'id'.*Groups.from_labels\(X.drop"):
+        assert len(validate_groups(numbered)) == 3
+    X = numbered
+    groups = Groups.from_labels(X.drop(columns="id"), X["id"])[0]
+    assert groups.sizes.tolist() == [2, 1]
+    validate_groups(LONG[["x", "y"]])  # repeated floating-point numbers are no labels
+    validate_groups(LONG[["x", "y"]].assign(count=[1, 2, 3]))
 
 
 @pytest.mark.parametrize("X", [BAD["text"][0], BAD["sparse"][0], BAD["complex array"][0][None]])

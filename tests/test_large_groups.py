@@ -134,6 +134,7 @@ LONG = {  # a third of a million characters each
 
 @traces_memory
 @pytest.mark.filterwarnings("ignore:.*have no words", "ignore:.*scripts that put no spaces between words")
+@pytest.mark.filterwarnings("ignore:reg_covar=1e-06 outweighs")
 @pytest.mark.parametrize("kind", LONG)
 def test_a_long_text_takes_little_memory(kind, monkeypatch):
     vectors = {word: np.random.default_rng(i).normal(size=8) for i, word in enumerate(WORDS)}

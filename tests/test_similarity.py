@@ -1,5 +1,6 @@
 """ModelComparisonSimilarity against the oracle, its outputs, its state, and its errors."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -73,6 +74,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:reg_covar=1e-06 outweighs")
 @every_combination
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("case", CASES)
@@ -639,7 +641,7 @@ def test_opposite_directions_cancel_to_no_concentration():
     assert_allclose(model.score_samples(X), uniform + 2 * 3, rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:.*have no direction")
+@pytest.mark.filterwarnings("ignore:.*have no direction", "ignore:reg_covar=1e-06 outweighs")
 @every_combination
 @pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300])
 @pytest.mark.parametrize("reg_covar", [1e-6, 0])
@@ -695,3 +697,42 @@ def test_other_groups_in_another_output(first, later, make_groups):
     moved = model.with_groups(Y).set_params(output=later)
     expected = ModelComparisonSimilarity(output=later, prior_strength=0.5).fit(X).pairwise(Z, Y)
     assert_allclose(moved.transform(Z), expected, rtol=1e-10)
+
+
+GAUSSIAN = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("corpus_variances")]
+
+
+@pytest.mark.parametrize("likelihood", GAUSSIAN)
+@pytest.mark.parametrize("scale", [1e-4, 1e-9])
+@pytest.mark.parametrize("learn", ["fit", "pairwise"])
+def test_small_units_are_told_with_the_factor_that_helps(likelihood, scale, learn):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(3 * (i % 2), size=(10, 4)) for i in range(12)]
+    model = ModelComparisonSimilarity(likelihood)
+    truth = model.pairwise(X)
+    small = [scale * x for x in X]
+    with pytest.warns(
+        UserWarning, match="reg_covar=1e-06 outweighs the vectors: the variance of 4 of 4 features"
+    ) as told:
+        getattr(model, learn)(small)
+    factor, noise = re.search(r"by (\S+), or set reg_covar=(\S+)\.", str(told[0].message)).groups()
+    rescaled = ModelComparisonSimilarity(likelihood).pairwise([float(factor) * x for x in small])
+    assert_allclose(rescaled, truth, rtol=1e-3)
+    assert_allclose(ModelComparisonSimilarity(likelihood, reg_covar=float(noise)).pairwise(small), truth, rtol=1e-3)
+
+
+def test_no_warning_where_units_are_not_the_reason():
+    rng = np.random.default_rng(0)
+    X = [np.column_stack([rng.normal(size=(10, 2)), np.full(10, 0.1)]) for _ in range(12)]
+    for likelihood in LIKELIHOODS:
+        ModelComparisonSimilarity(likelihood).fit(X)  # a constant feature
+    few = rng.normal(size=(2, 2, 300))
+    ModelComparisonSimilarity().pairwise(few)  # some of many features vary little by chance
+    ModelComparisonSimilarity(reg_covar=1e-2).fit([1e-2 * x for x in X])  # a choice
+    ModelComparisonSimilarity("vmf").fit([1e-9 * x for x in X])  # has no unit
+
+
+def test_one_feature_in_a_small_unit_is_told():
+    rng = np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="the variance of 1 of 3 features"):
+        GroupEmbedding().fit(rng.normal(size=(30, 5, 3)) * [1, 1, 1e-4])

@@ -63,7 +63,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     reject_label : object, default=None
         Label of rejected groups; ``None`` means ``"none"`` if the classes are strings and -1 otherwise.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features. A
+        warning says if it outweighs the variances of the vectors, which are then in too small a unit.
     prior_strength : float, default=1.0
         Number of pseudo-vectors in each model. They have the mean and variance of all classes together and are added to
         every group and class. They keep models of few vectors from overfitting. With a positive value, groups may be

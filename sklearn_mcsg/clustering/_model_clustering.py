@@ -51,7 +51,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     balanced : bool, default=False
         Whether every group counts as one observation: the weights of its vectors are scaled to sum to 1.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features. A
+        warning says if it outweighs the variances of the vectors, which are then in too small a unit.
     prior_strength : float, default=4.0
         Number of pseudo-vectors in each model. They have the mean and variance of all groups together. They keep models
         of few vectors from overfitting, which AIC and BIC do not detect. With a positive value, groups may be empty.

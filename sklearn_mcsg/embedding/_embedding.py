@@ -83,7 +83,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every group. With a positive value, groups may be empty.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector.
+        Variance of the isotropic noise around each vector. A warning says if it outweighs the variances of the
+        vectors, which are then in too small a unit.
     method : {"auto", "coordinates", "landmarks"}, default="auto"
         ``"auto"`` uses coordinates where the likelihood has them, and landmarks otherwise.
     n_landmarks : int, default=512

@@ -265,6 +265,8 @@ class ModelComparison(Comparison[Statistics, Prepared]):
         if self.kernel is not None and chosen.is_kernel:
             model, scale = self.kernel
             return replace(prepare(model, model.likelihood.balance(summaries), chosen), scale=scale)
+        if self.start is None:
+            self.model.warn_of_small_units(summaries)
         return prepare(self.model, summaries, chosen, self.reference_groups if chosen.needs_references else None)
 
     def compare(self, left: Prepared, right: Prepared, output: str) -> np.ndarray:

@@ -5,10 +5,12 @@ groups --statistics--> Statistics --padded--> with pseudo-vectors --information-
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
+from scipy.special import gammaincinv
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
@@ -19,6 +21,11 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.regroup import balanced, condensed, without_weightless
 from sklearn_mcsg.likelihoods import Fit, Likelihood, Statistics
 from sklearn_mcsg.storage import register
+
+_UNASKED = 1e-6  # the default of reg_covar: a larger one is a choice
+_OUTWEIGHED = 100  # times reg_covar: variances below it say little beside reg_covar
+_CHANCE = 1e-3  # of an upper limit below the variance of any feature
+_CONSTANT = 1e-12  # share of the squared mean of a feature: rounding alone may make its variance this large
 
 
 @register
@@ -62,6 +69,7 @@ class GroupModel:
         if (self.lacks_prior or prior_strength > 0) and not corpus.n.any():
             what = "the prior" if self.lacks_prior else "the pseudo-vectors of prior_strength"
             raise ValueError(f"All groups are empty: there is nothing to learn {what} from.")
+        self.warn_of_small_units(corpus)
         likelihood, pseudo, unit = self.likelihood, None, None
         with np.errstate(over="ignore", invalid="ignore"):
             if self.lacks_prior:
@@ -70,6 +78,32 @@ class GroupModel:
                 pseudo = likelihood.pseudo_group(corpus, float(prior_strength))
                 unit = likelihood.pseudo_group(corpus, 1.0) if self.balanced else None
         return replace(self, likelihood=likelihood, pseudo=pseudo, unit=unit)
+
+    def warn_of_small_units(self, corpus: Statistics) -> None:
+        """Warn if `reg_covar` outweighs the variances of a corpus, unless it is larger than its default.
+
+        Features that do not vary are left out. Few vectors may have small variances by chance: what counts is the upper
+        limit of the variance that they may come from.
+        """
+        if not 0 < self.reg_covar <= _UNASKED or not isinstance(corpus.mean, np.ndarray):
+            return
+        if not (self.likelihood.defines("corpus_variances") and corpus.n.any()):
+            return
+        with np.errstate(all="ignore"):
+            variances = self.likelihood.corpus_variances(corpus)
+            is_constant = variances <= _CONSTANT * np.square(corpus.mean).max(axis=0)
+            freedom = max(1.0, float(corpus.n.sum()) - 1)
+            limits = variances * freedom / (2 * gammaincinv(freedom / 2, _CHANCE / len(variances)))
+        small = variances[~is_constant & (limits < _OUTWEIGHED * self.reg_covar)]
+        if len(small):
+            least = small.min()
+            factor = np.sqrt(self.reg_covar / _UNASKED / least)
+            warnings.warn(
+                f"reg_covar={self.reg_covar:g} outweighs the vectors: the variance of {len(small)} of {len(variances)} "
+                f"features is less than {_OUTWEIGHED} times reg_covar. Multiply all vectors by {factor:.0e}, or set "
+                f"reg_covar={_UNASKED * least:.0e}.",
+                stacklevel=2,
+            )
 
     def placed(self, groups: Groups) -> Groups:
         """The groups with positions if the likelihood uses them: vectors keep their places when groups are pooled."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import is_array, is_sequence, refuse_arrays
 from sklearn_mcsg.groups.blocks import group_of
-from sklearn_mcsg.groups.checks import check_group, check_numeric, check_table, warn_of_padding
+from sklearn_mcsg.groups.checks import FOR_TEXTS, check_group, check_numeric, check_table, warn_of_padding
 
 
 def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
@@ -140,8 +142,7 @@ def _to_groups(X: Any, name: str) -> Groups:
         X = np.asarray(X)
     if sparse.issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass {name}.toarray().")
-    if isinstance(X, str | bytes):
-        raise TypeError(f"{name} is a string; groups of vectors are required. Embed texts with EmbeddingVectorizer.")
+    _refuse_other_collections(X, name)
     if hasattr(X, "to_arrow") and not hasattr(X, "columns"):
         X = X.to_arrow()
     if hasattr(X, "to_pylist"):
@@ -157,8 +158,43 @@ def _to_groups(X: Any, name: str) -> Groups:
         return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
+    _warn_of_long_table(X, name)
     vectors = check_table(X, name)
     return Groups(vectors, np.arange(len(vectors) + 1))
+
+
+def _refuse_other_collections(X: Any, name: str) -> None:
+    """Raise an error that says how to pass something that is not a collection of groups, but may hold one."""
+    kind = type(X).__name__
+    if isinstance(X, str | bytes):
+        raise TypeError(f"{name} is a string, but groups of vectors are required. {FOR_TEXTS}")
+    if isinstance(X, Mapping):
+        raise TypeError(f"{name} is a {kind}: pass its groups as list({name}.values()); their names are list({name}).")
+    if is_sequence(X) or any(hasattr(X, method) for method in ("__array__", "columns", "to_pylist", "to_arrow")):
+        return
+    if hasattr(X, "agg"):
+        raise TypeError(
+            f"{name} is a {kind}: pass [rows[features].to_numpy() for _, rows in {name}], where features are their "
+            f"columns."
+        )
+    if isinstance(X, Iterable):
+        raise TypeError(f"{name} is a {kind}, which has no order or can be read only once: pass list({name}).")
+    raise TypeError(f"{name} is {X!r:.60}, but must be a list of groups, each an array (n_vectors, n_features).")
+
+
+def _warn_of_long_table(X: Any, name: str) -> None:
+    """Warn if a column of a data frame looks like the labels of groups, because each row becomes a group."""
+    if not hasattr(X, "iloc") or len(X.columns) < 2:
+        return
+    labels = [column for column in X.columns if X[column].dtype.kind != "f"]
+    if len(labels) == 1 and X[labels[0]].duplicated().any():
+        label = labels[0]
+        warnings.warn(
+            f"{name} is a data frame, and each of its rows becomes a group of one vector. If the column {label!r} says "
+            f"which group a row belongs to, pass "
+            f"Groups.from_labels({name}.drop(columns={label!r}), {name}[{label!r}])[0].",
+            stacklevel=5,
+        )
 
 
 def _from_arrow(column: Any) -> Groups:

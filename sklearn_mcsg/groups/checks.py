@@ -13,13 +13,14 @@ from sklearn.utils import check_array
 
 from sklearn_mcsg.groups.arrays import refuse_arrays
 
+FOR_TEXTS = "For texts use make_text_embedding or make_text_similarity."
 LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
 def check_group(array: Any, i: int | str) -> np.ndarray:
     """Check one group and return it as a 2-d array of numbers."""
     if isinstance(array, str | bytes):
-        raise TypeError(f"Group {i} is a string; an array of vectors is required. Turn texts into vectors first.")
+        raise TypeError(f"Group {i} is a string, but must be an array of vectors. {FOR_TEXTS}")
     if sparse.issparse(array):
         raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
     refuse_arrays(array, f"Group {i}")
@@ -49,7 +50,7 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
         except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. Turn texts into vectors first.")
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. {FOR_TEXTS}")
     return array
 
 
@@ -63,6 +64,18 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
         table = np.asarray(X)
     except ValueError:
         table = None
+    if table is not None and table.size and isinstance(table.flat[0], str | bytes):
+        raise TypeError(f"{name} holds strings, but must hold groups of vectors. {FOR_TEXTS}")
+    if table is not None and table.ndim < 2:
+        raise ValueError(
+            f"{name} holds numbers, but must hold groups of vectors. Reshape your data: {name}.reshape(1, -1) is one "
+            f"group of one vector, and {name}.reshape(-1, 1) are groups of one number each."
+        )
+    if table is not None and table.ndim > 2:
+        raise ValueError(
+            f"{name} has {table.ndim} dimensions, but at most three are allowed: (n_groups, n_vectors, n_features). "
+            f"Reshape your data, for example to {name}.reshape({len(table)}, -1, {table.shape[-1]})."
+        )
     if table is None or table.ndim != 2 or table.dtype.kind not in "biuf" or isinstance(X, np.matrix):
         return check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
     return table

@@ -65,6 +65,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `coordinate_shares`               `GroupEmbedding.explain`
     `balance`                         the output ``"kernel"``, if `has_kernel`; arrays of other libraries, if balanced
     `statistics_of_moments`           arrays of other libraries than NumPy, if `array_unions` is set
+    `corpus_variances`                a warning if `reg_covar` outweighs the variances of a corpus
     `for_pairs`                       numbers of each group that are computed once, before it is compared with others
     ================================  ============================================================================
 
@@ -153,6 +154,10 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     def pseudo_group(self, statistics: S, strength: float) -> S:
         """Statistics of one group of `strength` pseudo-vectors with the mean and variance of a corpus."""
         raise TypeError(f"{type(self).__name__} defines no pseudo_group.")
+
+    def corpus_variances(self, statistics: S) -> np.ndarray:
+        """Variance of each feature of a corpus, without `reg_covar`, which is added to it."""
+        raise TypeError(f"{type(self).__name__} defines no corpus_variances.")
 
     def statistics_of_moments(self, n: np.ndarray, mean: np.ndarray, m2: np.ndarray, reg_covar: float) -> S:
         """Statistics from sizes, means and centred sums of squares; with `array_unions`, other arrays are accepted.

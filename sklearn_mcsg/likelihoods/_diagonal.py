@@ -210,9 +210,12 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
         kappa, alpha, variance = learn_shape(statistics.n, statistics.m2, between, statistics.reg_covar)
         return NormalGamma(mean, kappa, alpha, (alpha - 1) * variance)
 
+    def corpus_variances(self, statistics: DiagonalMoments) -> np.ndarray:
+        n, _, deviation = corpus_mean(statistics)
+        return (statistics.m2.sum(axis=0) + statistics.n @ deviation**2) / n
+
     def pseudo_group(self, statistics: DiagonalMoments, strength: float) -> DiagonalMoments:
-        n, mean, deviation = corpus_mean(statistics)
-        variance = (statistics.m2.sum(axis=0) + statistics.n @ deviation**2)[None] / n
+        mean, variance = corpus_mean(statistics)[1], self.corpus_variances(statistics)[None]
         higher = () if statistics.m4 is None else (np.zeros_like(variance), 3 * strength * variance**2)
         moments = np.array([strength]), mean[None], strength * variance, *higher
         return DiagonalMoments(*moments, reg_covar=statistics.reg_covar)

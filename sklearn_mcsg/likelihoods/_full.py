@@ -272,6 +272,10 @@ class FullGaussian(Likelihood[FullFactors]):
         np.fill_diagonal(covariance, variance)
         return NormalWishart(mean, kappa, d - 1 + 2 * alpha, 2 * (alpha - 1) * covariance)
 
+    def corpus_variances(self, statistics: FullFactors) -> np.ndarray:
+        n, _, deviation = corpus_mean(statistics)
+        return (np.square(statistics.factors[0].rows()).sum(axis=0) + statistics.n @ deviation**2) / n
+
     def pseudo_group(self, statistics: FullFactors, strength: float) -> FullFactors:
         n, mean, deviation = corpus_mean(statistics)
         rows = np.concatenate([statistics.factors[0].rows(), np.sqrt(statistics.n)[:, None] * deviation])

@@ -263,13 +263,16 @@ class SphericalGaussian(Likelihood[SphericalScatter]):
         )
         return NormalGamma(mean, kappa, alpha, (alpha - 1) * variance)
 
-    def pseudo_group(self, statistics: SphericalScatter, strength: float) -> SphericalScatter:
+    def corpus_variances(self, statistics: SphericalScatter) -> np.ndarray:
         n, mean, deviation = corpus_mean(statistics)
-        scatter = (statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)) / n
-        kept = pseudo_vectors(mean, strength, scatter / len(mean), statistics)
-        return SphericalScatter(
-            np.array([strength]), mean[None], strength * scatter[None], statistics.reg_covar, kept=kept
-        )
+        scatter = statistics.scatter.sum() + statistics.n @ np.square(deviation).sum(axis=1)
+        return np.full(len(mean), scatter / n / len(mean))
+
+    def pseudo_group(self, statistics: SphericalScatter, strength: float) -> SphericalScatter:
+        mean, variances = corpus_mean(statistics)[1], self.corpus_variances(statistics)
+        kept = pseudo_vectors(mean, strength, variances[0], statistics)
+        scatter = strength * variances.sum(keepdims=True)
+        return SphericalScatter(np.array([strength]), mean[None], scatter, statistics.reg_covar, kept=kept)
 
 
 def _pooled_variance(left: tuple, right: tuple, keep: bool = False) -> tuple[np.ndarray, np.ndarray, Any]:

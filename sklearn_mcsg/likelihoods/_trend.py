@@ -341,6 +341,10 @@ class TrendGaussian(Likelihood[TrendMoments]):
             kappa = learn_kappa(float(n.sum()), moved, int(np.count_nonzero(n)))
         return NormalGammaTrend(mean, kappa, alpha, (alpha - 1) * variance, slope, kappa_slope)
 
+    def corpus_variances(self, statistics: TrendMoments) -> np.ndarray:
+        whole = _corpus(statistics)
+        return whole.scatter[0] / whole.n
+
     def pseudo_group(self, statistics: TrendMoments, strength: float) -> TrendMoments:
         """Pseudo-vectors around the line of the corpus, at its places."""
         whole = _corpus(statistics)

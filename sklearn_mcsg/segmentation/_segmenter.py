@@ -79,7 +79,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         of few rows from overfitting, which AIC and BIC do not detect: with 0, far too many short segments are found.
         The squared error has no pseudo-vectors.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features. A
+        warning says if it outweighs the variances of the vectors, which are then in too small a unit.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the orders of shuffled rows. Pass an int for reproducible results.
     verbose : int, default=0

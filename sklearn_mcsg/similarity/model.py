@@ -54,18 +54,21 @@ class ModelComparisonSimilarity(GroupSimilarity):
         - ``"similarity"``: the difference above; unbounded, higher for more similar groups. It is not a positive
           semi-definite kernel in general.
         - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
-          twice the log-likelihood ratio.
+          twice the log-likelihood ratio. It grows with the sizes of the groups: where these differ, take one of
+          the next two.
         - ``"divergence"``: distance times ``(n + m) / (n m)``, which removes most of the dependence on the sizes of the
           groups, but not all; close to the squared Mahalanobis distance of the means.
         - ``"centered"``: one minus the cosine of the angle between the two groups, seen from the centre of the
-          reference groups, in [0, 2]. It removes the part common to all distances, which is large on real text.
+          reference groups, in [0, 2]. It removes the part common to all distances, which is large on real text, and
+          depends least on the sizes of the groups.
         - ``"kernel"``: ``exp(-distance / scale)`` of balanced groups, where the scale is the median distance of the
           reference groups: a positive definite kernel, for ``"diag"`` and ``"spherical"`` with AIC, BIC or Bayes.
     balanced : bool, default=False
         Whether every group counts as one observation: the weights of its vectors are scaled to sum to 1. Where there
         is a ``"kernel"``, which is always balanced, the root of the balanced ``"distance"`` is a metric.
     reg_covar : float, default=1e-6
-        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features.
+        Variance of the isotropic noise around each vector. It allows groups of one vector and constant features. A
+        warning says if it outweighs the variances of the vectors, which are then in too small a unit.
     prior_strength : float, default=0.0
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every group. With a positive value, groups may be empty.
