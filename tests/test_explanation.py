@@ -484,6 +484,7 @@ def test_pairs_of_the_same_words_are_summed_in_order_of_appearance(n, working_me
 
 
 def peak_of(function):
+    function()  # imports what it needs
     tracemalloc.start()
     function()
     _, peak = tracemalloc.get_traced_memory()
