@@ -19,6 +19,7 @@ from .likelihoods import (
     VonMisesFisher,
 )
 from .report import cluster_report
+from .samples import compare_samples
 from .search import GroupNeighbors, PartitionedNeighbors, find_duplicates
 from .segmentation import ModelComparisonSegmenter
 from .similarity import (
@@ -90,6 +91,7 @@ __all__ = [
     "calibrate_texts",
     "cluster_report",
     "cluster_texts",
+    "compare_samples",
     "explain_texts",
     "find_duplicate_texts",
     "find_duplicates",

@@ -1141,7 +1141,7 @@ def test_commands_of_the_readme(mcsg, line, tmp_path, monkeypatch):
 
 def test_help_has_examples(mcsg):
     assert "examples:" in mcsg("--help").out
-    for command in ("compare", "search", "cluster", "dedupe", "evaluate"):
+    for command in ("compare", "search", "cluster", "dedupe", "drift", "evaluate"):
         text = mcsg(command, "--help").out
         assert f"\n  mcsg {command} " in text.split("examples:")[1]
         assert max(map(len, text.splitlines())) <= 100
@@ -1316,3 +1316,55 @@ def test_interruption_is_quiet(tmp_path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+# Drift ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    texts = load_short_texts()
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    for path, topics in ((old, ("law", "weather")), (new, ("law", "music"))):
+        chosen = [t for t, topic in zip(texts.data, texts.target, strict=True) if texts.target_names[topic] in topics]
+        path.write_text("text\n" + "".join('"' + text.replace('"', '""') + '"\n' for text in chosen), encoding="utf-8")
+    return str(old), str(new)
+
+
+def test_the_words_that_came_and_went(mcsg, corpora):
+    found = json.loads(mcsg("drift", *corpora, "--format", "json").out)
+    assert found["pvalue"] == 0.001
+    assert (found["old"], found["new"]) == (60, 60)
+    words = {record["word"].lower(): record["change"] for record in found["words"]}
+    assert len(words) == len(found["words"]) == 20
+    assert {words.get(word, "came") for word in ("piano", "guitar", "song", "band")} == {"came"}
+    assert {words.get(word, "went") for word in ("rain", "snow", "wind", "storm")} == {"went"}
+    assert {"came", "went"} == set(words.values())
+    assert not set(words) & {"the", "a", "of", "and", "is", "in", "to", "it"}
+    parts = [record["part"] for record in found["words"]]
+    assert parts == sorted(parts, reverse=True)
+    assert [text["corpus"] for text in found["texts"]] == ["old", "old", "new", "new"]
+
+
+def test_drift_as_table_and_csv(mcsg, corpora):
+    table = mcsg("drift", *corpora).out
+    assert table.startswith("p = 0.001  60 old texts, 60 new ones")
+    assert "1 of 1,000 differ at least as much" in table
+    assert "Words that came" in table
+    assert "Words that went" in table
+    lines = mcsg("drift", *corpora, "--words", "3", "--format", "csv").out.splitlines()
+    assert lines[0] == "word,change,old,new,part"
+    assert len(lines) == 4
+
+
+def test_no_difference_is_said(mcsg, corpora):
+    table = mcsg("drift", corpora[0], corpora[0], "--permutations", "99").out
+    assert "not unusual by chance" in table
+
+
+def test_corpora_that_cannot_be_compared(mcsg, corpora, tmp_path):
+    few = tmp_path / "few.txt"
+    few.write_text("one text\n...\n", encoding="utf-8")
+    assert "few.txt has fewer than two texts with words" in mcsg("drift", corpora[0], str(few), code=1).err
+    assert "NEW" in mcsg("drift", corpora[0], code=2).err
+    assert "positive whole number" in mcsg("drift", *corpora, "--permutations", "0", code=2).err

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sklearn_mcsg._version import __version__
-from sklearn_mcsg.cli import _cluster, _compare, _dedupe, _evaluate, _search
+from sklearn_mcsg.cli import _cluster, _compare, _dedupe, _drift, _evaluate, _search
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -59,7 +59,7 @@ mcsg COMMAND --help describes the options of a command.""",
     )
     command.add_argument("--version", action="version", version=f"mcsg {__version__}")
     commands = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_add_compare, _add_search, _add_cluster, _add_dedupe, _add_evaluate):
+    for add in (_add_compare, _add_search, _add_cluster, _add_dedupe, _add_drift, _add_evaluate):
         add(commands)
     return command
 
@@ -144,6 +144,23 @@ def _add_dedupe(commands: Any) -> None:
     limit.add_argument("--level", type=_level, help=level)
     command.add_argument("--unique", action="store_true", help="print the corpus without duplicates")
     _add_common(command.add_argument, criterion=False)
+
+
+def _add_drift(commands: Any) -> None:
+    examples = "2025.txt 2026.txt\nlast_week.csv this_week.csv --column message --format json"
+    summary = "test whether the texts of two corpora differ, and show the words that make the difference"
+    permutations = "number of random divisions of all texts, to compare the given one with (default: 999)"
+    add = _add(commands, "drift", _drift.run, summary, examples).add_argument
+    add(
+        "corpus",
+        metavar="OLD",
+        help="a corpus: .txt (one text per line), .csv, .tsv, .jsonl or .parquet; - for standard input",
+    )
+    add("new", metavar="NEW", help="another corpus")
+    _add_column(add)
+    add("--words", type=_positive, default=20, metavar="N", help="number of words to show (default: 20)")
+    add("--permutations", type=_positive, default=999, metavar="N", help=permutations)
+    _add_common(add, criterion=False)
 
 
 def _add_evaluate(commands: Any) -> None:

@@ -526,6 +526,48 @@ def _call(function: Callable, space: Coordinates | Landmarks, groups: Any, batch
     return batch, function(space(groups, batch.start))
 
 
+def parts_along(
+    embedding: GroupEmbedding, groups: Groups, direction: np.ndarray, factors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Divide a weighted sum of embeddings, projected on a direction, among the vectors of the groups and the features.
+
+    Parameters
+    ----------
+    embedding : GroupEmbedding
+        A fitted embedding by coordinates.
+    groups : Groups
+        Groups that have vectors.
+    direction : ndarray of shape (n_components,)
+        The direction.
+    factors : ndarray of shape (n_groups,)
+        Weight of each group in the sum.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_vectors,)
+        Part of each vector of all groups.
+    features : ndarray of shape (n_features,) or None
+        Part of each feature; None where coordinates are not those of features.
+    """
+    space = embedding._space
+    if not isinstance(space, Coordinates):
+        raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
+    projection = embedding._axes.projection(embedding.whiten)
+    along = projection @ direction
+    summed = np.zeros(space.width)
+    vectors = np.empty(groups.n_rows)
+    for i, factor in enumerate(factors.tolist()):
+        shares = space.shares(groups[[i]], embedding.mean_)
+        whole = shares.sum(axis=0)
+        length = float(np.linalg.norm(whole @ projection)) if embedding.normalize else 1.0
+        scale = factor / length if length > _ROUNDING else 0.0
+        vectors[groups.offsets[i] : groups.offsets[i + 1]] = scale * (shares @ along)
+        summed += scale * whole
+    if not space.model.likelihood.has_feature_coordinates:
+        return vectors, None
+    return vectors, (summed * along).reshape(-1, groups.n_features).sum(axis=0)
+
+
 def comparer_of_points(embedding: GroupEmbedding, points: np.ndarray) -> Comparer:
     """The comparer of groups whose embeddings at unit length are known."""
     if points.ndim != 2 or points.dtype.kind != "f" or points.shape[1] != embedding.n_components_:

@@ -157,12 +157,14 @@ def permutation_test(
 
 def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:
     """Divide the vectors of two groups into groups of the same sizes: in all ways, or as given and at random."""
-    pooled = Groups.concatenate([a, b])
-    n, total = a.n_rows, pooled.n_rows
+    pooled, n = Groups.concatenate([a, b]), a.n_rows
+    found = orders(pooled.n_rows, n, n_permutations, random_state)
+    return divided(pooled, found[:, :n]), divided(pooled, found[:, n:])
+
+
+def orders(total: int, n: int, n_permutations: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Orders that divide `total` things into the first `n` and the others: all divisions, or as given and at random."""
     if comb(total, n) <= n_permutations:
-        chosen = np.array(list(combinations(range(total), n)))
-        orders = np.array([np.concatenate([rows, np.setdiff1d(np.arange(total), rows)]) for rows in chosen])
-    else:
-        drawn = [random_state.permutation(total) for _ in range(n_permutations)]
-        orders = np.array([np.arange(total), *drawn])
-    return divided(pooled, orders[:, :n]), divided(pooled, orders[:, n:])
+        chosen = combinations(range(total), n)
+        return np.array([[*rows, *sorted(set(range(total)) - set(rows))] for rows in chosen])
+    return np.array([np.arange(total), *(random_state.permutation(total) for _ in range(n_permutations))])

@@ -76,6 +76,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `segments`                 a subclass of `Segments`, which does so for the segments of a sequence
     `array_unions`             a subclass of `ArrayUnions`, which does so for arrays of other libraries than NumPy
     `max_coordinate_features`  the most features for which `coordinates` is defined; ``None`` means any number
+    `has_feature_coordinates`  whether the coordinates of each kind are those of the features, one after the other
     `has_kernel`               whether distances of balanced groups are conditionally negative definite
     `uses_positions`           whether the places of vectors in their groups matter: groups then have `positions`, and
                                methods that take vectors also get ``positions=``, the place of each, and
@@ -111,6 +112,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     segments: ClassVar[type[Segments] | None] = None
     array_unions: ClassVar[type[ArrayUnions] | None] = None
     max_coordinate_features: ClassVar[int | None] = None
+    has_feature_coordinates: ClassVar[bool] = False
     has_kernel: ClassVar[bool] = False
     uses_positions: ClassVar[bool] = False
     prior: Any  # of likelihoods that define `log_evidence`

@@ -149,6 +149,7 @@ class DiagonalGaussian(Likelihood[DiagonalMoments]):
     segments = DiagonalSegments
     array_unions = DiagonalArrayUnions
     has_kernel = True
+    has_feature_coordinates = True
 
     _parameter_constraints: ClassVar[dict] = {"prior": [NormalGamma, None]}
 

@@ -228,6 +228,7 @@ class TrendGaussian(Likelihood[TrendMoments]):
     unions = TrendUnions
     array_unions = TrendArrayUnions
     uses_positions = True
+    has_feature_coordinates = True
 
     _parameter_constraints: ClassVar[dict] = {"prior": [NormalGammaTrend, None]}
 
