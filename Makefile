@@ -4,7 +4,7 @@ BIN := .venv/bin
 TEXTS := sklearn_mcsg/datasets/short_texts.csv
 unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
-.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames doc dist release-check clean
+.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -86,6 +86,11 @@ frames: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
 	$(BIN)/python -m pip install --quiet tslearn aeon
 	$(BIN)/python benchmarks/frames.py --data $(DATA)
+
+# make bags DATA=folder: bags laid out as the head of benchmarks/bags.py says
+bags: .venv/bench
+	@test -d "$(DATA)" || { echo "Say where the data are: make bags DATA=folder"; exit 1; }
+	$(BIN)/python benchmarks/bags.py --data $(DATA)
 
 # make doc SPHINX="-t published": with a menu of versions, as the workflow doc.yml publishes them
 doc: .venv/doc

@@ -182,6 +182,20 @@ def test_frames(tmp_path):
         assert f"| {row} |" in report
 
 
+def test_bags(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "bags").mkdir()
+    for name in ("musk1", "elephant"):
+        sizes, labels = rng.integers(2, 6, size=40), np.arange(40) % 2
+        vectors = rng.normal(np.repeat(2 * labels, sizes)[:, None], size=(sizes.sum(), 3))
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        np.savez(tmp_path / "bags" / f"{name}.npz", vectors=vectors, offsets=offsets, labels=labels)
+    report = run("bags.py", tmp_path / "report", "--data", tmp_path, "--repeats", "1", "--trees", "5")
+    for row in ("mean, minimum and maximum, trees", "`GroupEmbedding(rotate=False)`, trees", "MI-SVM, published"):
+        assert f"| {row} |" in report
+    assert "± 0.000" in report
+
+
 def test_maximum_mean_discrepancy(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     sts = importlib.import_module("sts")

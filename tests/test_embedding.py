@@ -793,3 +793,28 @@ def test_banerjees_concentration_has_coordinates_too(make_groups):
 def test_equal_groups_are_one_point(likelihood):
     X = [np.ones((2, 3))] * 5
     assert_array_equal(GroupEmbedding(likelihood).fit(X).transform(X[:2]), np.zeros((2, 1)))
+
+
+def test_coordinates_that_are_not_rotated():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(rng.normal(size=3), 1, size=(6, 3)) for _ in range(20)]
+    rotated, plain = GroupEmbedding(prior_strength=1), GroupEmbedding(prior_strength=1, rotate=False)
+    points, coordinates = rotated.fit_transform(X), plain.fit_transform(X)
+    assert coordinates.shape == (20, 6)
+    assert_allclose(rotated.components_ @ coordinates.T, points.T, atol=1e-12)
+    assert_allclose(plain.pairwise(X), rotated.pairwise(X), atol=1e-12)
+    assert_allclose(plain.explained_variance_, coordinates.var(axis=0, ddof=1), rtol=1e-12)
+    assert_allclose(plain.explain(X[0], X[1]).matrix.sum(), 1 - plain.paired(X[:1], X[1:2])[0], rtol=1e-9)
+    moved = [x + 5 * np.eye(3)[0] if i < 10 else x for i, x in enumerate(X)]
+    assert_allclose(
+        GroupEmbedding(rotate=False).fit(X).transform(moved)[:, [1, 2]],
+        GroupEmbedding(rotate=False).fit(X).transform(X)[:, [1, 2]],
+    )
+
+
+@pytest.mark.parametrize("params", [dict(whiten=0.5), dict(n_components=2)])
+def test_without_rotation_there_are_no_principal_axes(params):
+    with pytest.raises(
+        ValueError, match="rotate=False leaves coordinates as they are.*set whiten=0 and n_components=None"
+    ):
+        GroupEmbedding(rotate=False, **params).fit(np.random.default_rng(0).normal(size=(5, 4, 3)))

@@ -79,6 +79,10 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         Number of leading components to keep; ``None`` keeps all.
     normalize : bool, default=False
         Whether to scale embeddings to unit length. A group at the mean of the corpus stays the zero vector.
+    rotate : bool, default=True
+        Whether to rotate coordinates to their principal axes. Without rotation, features stay apart, as scalers and
+        trees need it: the last components of a rotation have tiny variances, which a scaler turns into noise. `whiten`
+        and `n_components` need the rotation.
     prior_strength : float, default=0.0
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every group. With a positive value, groups may be empty.
@@ -142,6 +146,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         "order": [Interval(Real, 0, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
+        "rotate": ["boolean"],
         "method": [StrOptions({"auto", "coordinates", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
@@ -159,6 +164,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         order: float = 1.0,
         n_components: int | None = None,
         normalize: bool = False,
+        rotate: bool = True,
         prior_strength: float = 0.0,
         reg_covar: float = 1e-6,
         method: str = "auto",
@@ -173,6 +179,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         self.order = order
         self.n_components = n_components
         self.normalize = normalize
+        self.rotate = rotate
         self.prior_strength = prior_strength
         self.reg_covar = reg_covar
         self.method = method
@@ -180,6 +187,14 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if not self.rotate and (self.whiten > 0 or self.n_components is not None):
+            raise ValueError(
+                f"rotate=False leaves coordinates as they are, but whiten={self.whiten} and n_components="
+                f"{self.n_components} are about principal axes: set whiten=0 and n_components=None."
+            )
 
     def fit(self, X: GroupsLike, y: object = None) -> Self:
         """Learn the model of the corpus, and the principal axes of its coordinates.
@@ -396,7 +411,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def _keep(self, space: Coordinates | Landmarks, moments: Moments) -> None:
         """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
-        axes = Axes.of(moments)
+        axes = Axes.of(moments) if self.rotate else Axes.unrotated(moments)
         rank = len(axes.variance)
         if self.n_components is not None and self.n_components > rank:
             raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")

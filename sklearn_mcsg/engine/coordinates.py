@@ -228,6 +228,11 @@ class Axes:
         largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)]
         return cls(moments.mean, (vectors * np.where(largest < 0, -1, 1)).T, values[:rank])
 
+    @classmethod
+    def unrotated(cls, moments: Moments) -> Axes:
+        """The axes of the coordinates themselves, in their order."""
+        return cls(moments.mean, np.eye(len(moments.mean)), np.diag(moments.scatter) / (moments.n - 1))
+
     def leading(self, n_components: int) -> Axes:
         """The axes of largest variance."""
         return Axes(self.mean, self.components[:n_components], self.variance[:n_components])
