@@ -186,7 +186,7 @@ def test_bags(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "bags").mkdir()
     for name in ("musk1", "elephant"):
-        sizes, labels = rng.integers(2, 6, size=40), np.arange(40) % 2
+        sizes, labels = rng.integers(2, 5, size=24), np.arange(24) % 2
         vectors = rng.normal(np.repeat(2 * labels, sizes)[:, None], size=(sizes.sum(), 3))
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         np.savez(tmp_path / "bags" / f"{name}.npz", vectors=vectors, offsets=offsets, labels=labels)
