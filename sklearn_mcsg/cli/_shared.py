@@ -62,7 +62,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = open_corpus(options, path, keep_columns)
+    return known_texts(options, open_corpus(options, path, keep_columns))
+
+
+def known_texts(options: argparse.Namespace, corpus: Corpus) -> KnownTexts:
+    """Look up the words of texts."""
     texts = TokenisedTexts.of(corpus.texts)
     vectorizer = make_text_similarity(**_settings(options))[0].fit(texts)
     known = coverage_of(vectorizer, texts).n_words > 0
