@@ -8,6 +8,7 @@ duplicates, clusters and segments with words that describe them, searches, and e
     _tokens, _tokenised         texts split into tokens, once, and numbered
     _lookup                     tokens as rows of a table
     _frequencies, _spelling     how frequent words are, and vectors of unknown words
+    language, _english          stop words and stems, and whether texts look English
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
@@ -25,7 +26,7 @@ from sklearn_mcsg.text._search import Queries, TextHits, TextSearch, update_inde
 from sklearn_mcsg.text._segments import TextSegments, segment_texts
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._tokens import tokenize
-from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, share_of_unknown_words
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, note_on_language, share_of_unknown_words
 from sklearn_mcsg.text.sentences import split_sentences
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "load_word_vectors",
     "make_text_embedding",
     "make_text_similarity",
+    "note_on_language",
     "segment_texts",
     "share_of_unknown_words",
     "split_sentences",

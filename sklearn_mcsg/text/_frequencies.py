@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_mcsg.text.tables import WordTable
 
 # Frequent words of three letters or more, by language. Shorter ones also come first in tables sorted by length.
-_COMMON = """\
+COMMON = """\
     the and for that with was from are this not
     der die und den von das mit ist des auf
     les des que une est dans pour qui par sur
@@ -66,7 +66,7 @@ def _disorder(table: WordTable) -> str:
     words, n_words = table.words, len(table.words)
     if n_words < _FEWEST:
         return ""
-    languages = [sorted(table.rows[word] for word in line.split() if word in table.rows) for line in _COMMON]
+    languages = [sorted(table.rows[word] for word in line.split() if word in table.rows) for line in COMMON]
     medians = [ranks[len(ranks) // 2] for ranks in languages if len(ranks) >= _ENOUGH]
     if medians:
         first = min(medians)
