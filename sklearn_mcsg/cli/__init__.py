@@ -12,7 +12,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from sklearn_mcsg._disk import reason_of
 from sklearn_mcsg.cli._terminal import escaped, prepare_output
@@ -91,12 +90,12 @@ def _say_warnings(quiet: bool) -> None:
     """Show warnings as sentences, each once, or not at all."""
     shown: set[str] = set()  # what Python notes is forgotten whenever filters change
 
-    def show(message: Any, *_: Any) -> None:
-        if str(message) not in shown:
-            shown.add(str(message))
-            print(f"mcsg: warning: {escaped(str(message))}", file=sys.stderr)
+    def show(sentence: str) -> None:
+        if sentence not in shown:
+            shown.add(sentence)
+            print(f"mcsg: warning: {escaped(sentence)}", file=sys.stderr)
 
     warnings.simplefilter("ignore")
     if not quiet:
         warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = show
+    warnings.showwarning = lambda message, *_: show(str(message))
