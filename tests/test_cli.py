@@ -561,6 +561,9 @@ def test_segment_running_text(mcsg, sequence, tmp_path):
     note = "Many sentences go on in the next line: add --sentences if this is running text."
     assert note in mcsg("segment", path).err
     assert note not in mcsg("segment", sequence).err
+    small = tmp_path / "small.txt"
+    small.write_text("\n".join(text.lower().rstrip(".") for text in texts), encoding="utf8")
+    assert note not in mcsg("segment", small).err, "sentences without capitals and full stops"
     written = mcsg("segment", path, "--sentences", "-n", 3, "--format", "json")
     assert note not in written.err
     found = json.loads(written.out)
