@@ -14,7 +14,7 @@ from sklearn_mcsg.cli._shared import count, known_texts, make_embedding, open_co
 from sklearn_mcsg.text import TextSegments, segment_texts
 from sklearn_mcsg.text.sentences import sentence_spans
 
-_MANY, _NEARLY_ALL = 0.3, 0.95  # shares of lines that go on in the next one between which they seem to be running text
+_MANY = 0.3  # share of lines that go on in the next one, above which they seem to be running text
 _LABEL = 3  # words of a label
 _ROOM = 40  # columns for a label on a terminal
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     is_split = options.sentences or len(corpus.texts) == 1
     if is_split:
         corpus = _in_sentences(corpus, has_lines)
-    elif has_lines and _MANY < _share_of_open_lines(corpus) < _NEARLY_ALL:
+    elif has_lines and _share_of_open_lines(corpus) > _MANY:
         tell(options, "Many sentences go on in the next line: add --sentences if this is running text.")
     known = known_texts(options, corpus)
     segments = segment_texts(
@@ -60,7 +60,9 @@ def _in_sentences(corpus: Corpus, has_lines: bool) -> Corpus:
 
 
 def _share_of_open_lines(corpus: Corpus) -> float:
-    """Share of lines without a mark at their end that a line with a small letter follows: nearly 1 without capitals."""
+    """Share of lines without a mark at their end that a line with a small letter follows; 0 if there are no capitals."""
+    if all(text == text.lower() for text in corpus.texts):
+        return 0.0
     neighbours = list(pairwise(corpus.texts))
     n_open = sum(a.rstrip()[-1] not in ".!?:;" and b.lstrip()[0].islower() for a, b in neighbours)
     return n_open / max(1, len(neighbours))
