@@ -60,7 +60,7 @@ def _in_sentences(corpus: Corpus, has_lines: bool) -> Corpus:
 
 
 def _share_of_open_lines(corpus: Corpus) -> float:
-    """Share of lines without a mark at their end that a line with a small letter follows; 0 if there are no capitals."""
+    """Share of lines without a mark at their end that one with a small letter follows; 0 without capitals."""
     if all(text == text.lower() for text in corpus.texts):
         return 0.0
     neighbours = list(pairwise(corpus.texts))
