@@ -19,6 +19,7 @@ import numpy as np
 from vectors import DEFAULT_NAME, GLOVE
 
 from sklearn_mcsg import ModelComparisonSegmenter, make_text_embedding
+from sklearn_mcsg.text import segment_texts
 
 SEGMENTS, FEATURES, SEEDS = 6, 4, 10
 KINDS = ("means and variances", "means", "variances", "correlations")
@@ -183,6 +184,16 @@ def points_of(documents, embedding):
     }
 
 
+def measure_segment_texts(documents, known):
+    """The same of `segment_texts`, which fits the embedding to each document alone."""
+    sentences = {
+        name: [[line for part in document for line in part] for document in some] for name, some in documents.items()
+    }
+    return measure_documents(
+        documents, sentences, lambda k: lambda texts: segment_texts(texts, k if known else None).boundaries
+    )
+
+
 def documents_section(data, count):
     """The tables of documents."""
     documents = {name: read_documents(data / "choi" / "2" / name, count) for name in FOLDERS}
@@ -193,12 +204,14 @@ def documents_section(data, count):
         "Number of segments known": {
             "default embedding, squared error": measure_documents(
                 documents, by_default, lambda k: ours("squared_error", n_segments=k)
-            )
+            ),
+            "`segment_texts`, each document alone": measure_segment_texts(documents, known=True),
         },
         "Number of segments found": {
             "default embedding, squared error, shuffled": measure_documents(
                 documents, by_default, lambda k: ours("squared_error")
-            )
+            ),
+            "`segment_texts`, each document alone": measure_segment_texts(documents, known=False),
         },
     }
     for name, choose in known.items():
@@ -212,8 +225,8 @@ def documents_section(data, count):
         f"{HEADING}\n\nThe first {count} documents by name of each folder of Choi's collection (2000, second "
         "experiment): ten segments of so many sentences from different texts. Sentences are points of "
         "`make_text_embedding` with GloVe 6B 50d, fitted to all of them together; the default embedding reads "
-        f"{DEFAULT_NAME}. Errors P_k / WindowDiff, lower is better, and in brackets the mean number of segments where "
-        "it is found."
+        f"{DEFAULT_NAME}, and `segment_texts` fits it to one document at a time. Errors P_k / WindowDiff, lower is "
+        "better, and in brackets the mean number of segments where it is found."
     )
     lines = [text]
     for title, results in tables.items():

@@ -9,9 +9,11 @@ import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 import tracemalloc
 import warnings
 from argparse import Namespace
+from itertools import pairwise
 from pathlib import Path
 from unicodedata import category
 
@@ -34,6 +36,7 @@ from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.cli._paths import check_paths
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.similarity.pairs import spearman_interval
+from sklearn_mcsg.text import segment_texts, split_sentences
 
 TEXTS = [
     "A cat sat on the mat.",
@@ -506,6 +509,116 @@ def test_one_text_has_no_clusters(mcsg, tmp_path):
     assert "only one text: clusters need two or more" in mcsg("cluster", path, code=1).err
 
 
+@pytest.fixture(scope="module")
+def sequence(tmp_path_factory):
+    """Twelve texts on each of three topics, one after the other."""
+    texts, topics = load_short_texts(return_X_y=True)
+    chosen = [texts[i] for topic in (4, 11, 0) for i in np.flatnonzero(topics == topic)[:12]]
+    path = tmp_path_factory.mktemp("texts") / "sequence.txt"
+    path.write_text("\n".join(chosen) + "\n", encoding="utf8")
+    return str(path)
+
+
+def test_segment(mcsg, sequence):
+    found = json.loads(mcsg("segment", sequence, "-n", 3, "--format", "json").out)
+    texts = Path(sequence).read_text(encoding="utf8").splitlines()
+    expected = segment_texts(texts, 3)
+    assert found["n_segments"] == 3
+    assert found["number"] == "as requested"
+    assert [(part["first_line"], part["last_line"]) for part in found["segments"]] == [(1, 12), (13, 24), (25, 36)]
+    assert [part["words"] for part in found["segments"]] == expected.words
+    assert [part["text"] for part in found["segments"]] == texts[::12]
+    assert [row["text"] for row in found["sentences"]] == texts
+    assert [row["segment"] - 1 for row in found["sentences"]] == expected.labels.tolist()
+    table = mcsg("segment", sequence, "-n", 3).out
+    assert table.startswith("36 sentences in 3 segments (as requested)\n\nsegment  lines  sentences  words ")
+    for part in found["segments"]:
+        assert part["label"] == ", ".join(part["words"][:3])
+        lines = f"{part['first_line']}-{part['last_line']}"
+        assert re.search(
+            rf"^ +{part['segment']}  {lines} +12  {part['label']} +{re.escape(part['text'])}$", table, re.M
+        )
+    rows = list(csv.DictReader(io.StringIO(mcsg("segment", sequence, "-n", 3, "--format", "csv").out)))
+    assert list(rows[0]) == ["line", "text", "segment", "label"]
+    assert [row["text"] for row in rows] == texts
+    assert [int(row["segment"]) for row in rows] == [row["segment"] for row in found["sentences"]]
+    assert [row["label"] for row in rows[::12]] == [part["label"] for part in found["segments"]]
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "auto"]])
+def test_number_of_segments_is_found(mcsg, sequence, options):
+    found = json.loads(mcsg("segment", sequence, *options, "--format", "json").out)
+    assert found["number"] == "found by shuffling"
+    texts = Path(sequence).read_text(encoding="utf8").splitlines()
+    assert found["n_segments"] == len(segment_texts(texts)) > 1
+
+
+def test_segment_running_text(mcsg, sequence, tmp_path):
+    texts = Path(sequence).read_text(encoding="utf8").splitlines()
+    sentences = split_sentences(" ".join(texts))
+    path = tmp_path / "running.txt"
+    path.write_text("A title\n=======\n\n" + "\n".join(textwrap.wrap(" ".join(texts), 60)), encoding="utf8")
+    note = "Many sentences go on in the next line: add --sentences if this is running text."
+    assert note in mcsg("segment", path).err
+    assert note not in mcsg("segment", sequence).err
+    small = tmp_path / "small.txt"
+    small.write_text("\n".join(text.lower().rstrip(".") for text in texts), encoding="utf8")
+    assert note not in mcsg("segment", small).err, "sentences without capitals and full stops"
+    written = mcsg("segment", path, "--sentences", "-n", 3, "--format", "json")
+    assert note not in written.err
+    found = json.loads(written.out)
+    assert [row["text"] for row in found["sentences"]] == ["A title", *sentences]
+    lines = path.read_text(encoding="utf8").splitlines()
+    for row in found["sentences"]:
+        assert row["text"].split()[0] in lines[row["line"] - 1]
+    for part, after in pairwise(found["segments"]):
+        assert part["last_line"] in (after["first_line"], after["first_line"] - 1)
+    assert found["segments"][-1]["last_line"] == len(lines)
+    assert sum(part["sentences"] for part in found["segments"]) == len(sentences) + 1
+    path.write_text(" ".join(texts), encoding="utf8")
+    one_line = json.loads(mcsg("segment", path, "-n", 3, "--format", "json").out)
+    assert [row["text"] for row in one_line["sentences"]] == sentences, "a single text is split"
+    table = tmp_path / "rows.csv"
+    with open(table, "w", encoding="utf8", newline="") as file:
+        csv.writer(file).writerows([["id", "text"], *([i, "\n".join(texts[i : i + 4])] for i in range(0, 36, 4))])
+    rows = csv.DictReader(io.StringIO(mcsg("segment", table, "--sentences", "-n", 3, "--format", "csv").out))
+    assert rows.fieldnames == ["line", "text", "segment", "label"]
+    of_rows = [(i, sentence) for i in range(0, 36, 4) for sentence in split_sentences("\n".join(texts[i : i + 4]))]
+    assert [(int(row["line"]), row["text"]) for row in rows] == [(2 + i, sentence) for i, sentence in of_rows]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ([], [], "holds no texts"),
+        (["", "  "], [], "holds no texts"),
+        (TEXTS[:1], [], "There is only one text, but 2 segments of at least 2 texts need 4."),
+        (TEXTS[:3], [], "There are only 3 texts, but 2 segments of at least 2 texts need 4."),
+        (TEXTS[:6], ["-n", 4], "There are only 6 texts, but 4 segments of at least 2 texts need 8."),
+        (TEXTS[:6], ["-n", 10**17], "There are only 6 texts, but 100000000000000000 segments"),
+        (["\u00a7"] * 6, [], "No text of PATH has a word"),
+        (["\u00a7"] * 6, ["--sentences"], "No text of PATH has a word"),
+        (["\u00a7"], [], "No text of PATH has a word"),
+        (["\u00a7", *TEXTS[:3], "* * *"], [], "There are only 3 texts"),
+    ],
+)
+def test_what_cannot_be_segmented(mcsg, tmp_path, lines, options, message):
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(lines), encoding="utf8")
+    assert f"mcsg: error: {message.replace('PATH', str(path))}" in mcsg("segment", path, *options, code=1).err.replace(
+        f"{path} holds", "holds"
+    )
+
+
+def test_sentences_without_words_are_left_out_of_segments(mcsg, sequence, tmp_path):
+    path = tmp_path / "odd.txt"
+    path.write_text("\u00a7\n" + Path(sequence).read_text(encoding="utf8") + "* * *\n", encoding="utf8")
+    written = mcsg("segment", path, "-n", 3, "--format", "json")
+    assert "2 of 38 texts left out, with no words (the first in line 1)" in written.err
+    parts = json.loads(written.out)["segments"]
+    assert [(part["first_line"], part["last_line"]) for part in parts] == [(2, 13), (14, 25), (26, 37)]
+
+
 OWN = ["cluster", "line", "text", "id", "id", "mcsg_line"]
 KEPT = ["cluster", "line", "text", "id", "id.1", "mcsg_line"]
 
@@ -517,6 +630,7 @@ KEPT = ["cluster", "line", "text", "id", "id.1", "mcsg_line"]
         ("search cat -k 6", ["query", "rank", "distance", "mcsg_mcsg_line"], ["score", "bm25", "why"]),
         ("search cat -k 6 --exact", ["query", "rank", "distance", "mcsg_mcsg_line"], []),
         ("dedupe", ["set", "mcsg_mcsg_line"], []),
+        ("segment", ["mcsg_mcsg_line"], ["segment", "label"]),
         ("dedupe --threshold 1e-9", ["set", "mcsg_mcsg_line"], []),
         ("dedupe --unique", ["mcsg_mcsg_line"], []),
     ],
@@ -717,7 +831,9 @@ NASTY = [
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
-@pytest.mark.parametrize("command", ["cluster -n 2", "search cat -k 4", "search cat -k 4 --exact", "dedupe --unique"])
+@pytest.mark.parametrize(
+    "command", ["cluster -n 2", "search cat -k 4", "search cat -k 4 --exact", "dedupe --unique", "segment"]
+)
 def test_columns_are_kept_byte_for_byte(tmp_path, monkeypatch, command, encoding):
     """Whatever the cells hold, and whatever the encoding and line ends of the output are without us."""
     path = tmp_path / "a.csv"
@@ -962,6 +1078,11 @@ def test_pairs(pairs):
         (["dedupe", "CORPUS", "--jobs", "0"], 2, "expected a number of threads"),
         (["dedupe", "CORPUS", "--jobs", "9" * 5000], 2, "expected a number of threads, or -1 for all cores, got '9999"),
         (["search", "CORPUS", "cat", "-k", "9" * 5000], 2, "expected a positive whole number, got '9999"),
+        (["segment", "CORPUS", "-n", "0"], 2, "expected a number or auto"),
+        (["segment", "CORPUS", "-n", "9" * 5000], 2, "expected a number or auto, got '9999"),
+        (["segment", "CORPUS", "--column", "text"], 1, "--column is for"),
+        (["segment", "nowhere.txt"], 1, "nowhere.txt: No such file"),
+        (["segment", "CORPUS", "--criterion", "bic"], 2, "unrecognized arguments"),
         (["cluster", "CORPUS", "-n", "9" * 5000], 2, "expected a number or auto, got '9999"),
     ],
 )
@@ -1035,6 +1156,7 @@ def test_an_output_that_is_an_input_is_refused(mcsg, places, tmp_path, arguments
         ("cluster - -n 2", "The corpus and standard output are one file:"),
         ("search VECTORS cat --like CORPUS", "--like and standard output are one file, CORPUS"),
         ("compare cat dog --corpus CORPUS", "The corpus and standard output are one file, CORPUS"),
+        ("segment CORPUS", "The corpus and standard output are one file, CORPUS"),
         ("evaluate CORPUS", "The file of pairs and standard output are one file, CORPUS"),
         ("cluster VECTORS --report CORPUS", "--report and standard output are one file, CORPUS"),
         ("cluster VECTORS --report /dev/stdout", "--report and standard output are one file, /dev/stdout"),
@@ -1141,7 +1263,7 @@ def test_commands_of_the_readme(mcsg, line, tmp_path, monkeypatch):
 
 def test_help_has_examples(mcsg):
     assert "examples:" in mcsg("--help").out
-    for command in ("compare", "search", "cluster", "dedupe", "drift", "evaluate"):
+    for command in ("compare", "search", "cluster", "dedupe", "segment", "drift", "evaluate"):
         text = mcsg(command, "--help").out
         assert f"\n  mcsg {command} " in text.split("examples:")[1]
         assert max(map(len, text.splitlines())) <= 100
@@ -1162,10 +1284,13 @@ EVERY_CONTROL = "".join(
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
-@pytest.mark.parametrize("command", [["cluster", "-n", "1"], ["search", "cat"], ["dedupe", "--threshold", "2"]])
+@pytest.mark.parametrize(
+    "command", [["cluster", "-n", "1"], ["search", "cat"], ["dedupe", "--threshold", "2"], ["segment"]]
+)
 def test_no_control_character_reaches_a_terminal_in_any_format(tmp_path, monkeypatch, command, form):
     path = tmp_path / "evil.csv"
     lines = [["text", f"a{EVERY_CONTROL}b"], [f"a cat {EVERY_CONTROL} sat", f"{EVERY_CONTROL} x"], ["two cats", ""]]
+    lines += [["a dog", ""], ["two dogs", ""]]
     with open(path, "w", encoding="utf8", newline="") as file:
         csv.writer(file).writerows(lines)
     monkeypatch.setattr(sys, "stdout", Terminal())

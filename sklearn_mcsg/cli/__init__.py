@@ -1,4 +1,4 @@
-"""Command mcsg: compare, search, cluster and deduplicate texts, and evaluate similarities.
+"""Command mcsg: compare, search, cluster, deduplicate and segment texts, and evaluate similarities.
 
 In come arguments, and texts from files or standard input. Out go results to standard output, and everything else to
 standard error. The exit code is 0 on success, 1 after an error in the data or files, 2 after an error in the command
@@ -88,7 +88,14 @@ def _place(error: OSError) -> str:
 
 def _say_warnings(quiet: bool) -> None:
     """Show warnings as sentences, each once, or not at all."""
+    shown: set[str] = set()  # what Python notes is forgotten whenever filters change
+
+    def show(sentence: str) -> None:
+        if sentence not in shown:
+            shown.add(sentence)
+            print(f"mcsg: warning: {escaped(sentence)}", file=sys.stderr)
+
     warnings.simplefilter("ignore")
     if not quiet:
-        warnings.simplefilter("once", UserWarning)
-    warnings.showwarning = lambda message, *_: print(f"mcsg: warning: {escaped(str(message))}", file=sys.stderr)
+        warnings.simplefilter("always", UserWarning)
+    warnings.showwarning = lambda message, *_: show(str(message))

@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli import _terminal as terminal
-from sklearn_mcsg.cli._shared import make_embedding, make_pipeline, read_texts, tell_coverage, tell_if_unknown
+from sklearn_mcsg.cli._shared import (
+    make_embedding,
+    make_pipeline,
+    read_texts,
+    tell_coverage,
+    tell_if_unknown,
+    tell_unless_english,
+)
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.engine.chance import FEW_GROUPS
@@ -59,6 +66,7 @@ def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> 
         if not n_words:
             raise ValueError(f"{text!r} has no words: there is nothing to compare.")
     tell_coverage(options, vectorizer, coverage.oov_rate)
+    tell_unless_english(options, vectorizer, texts)
     tell_if_unknown(options, vectorizer, "A", texts[:1])
     tell_if_unknown(options, vectorizer, "B", texts[1:])
     return vectorizer.transform(texts)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sklearn_mcsg._version import __version__
-from sklearn_mcsg.cli import _cluster, _compare, _dedupe, _drift, _evaluate, _search
+from sklearn_mcsg.cli import _cluster, _compare, _dedupe, _drift, _evaluate, _search, _segment
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.engine.outputs import OUTPUTS
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all subcommands; each sets `run`, the function to call."""
     command = _Parser(
         prog="mcsg",
-        description="Compare, search and cluster texts by model comparison: do two texts need one model or two?",
+        description="Compare, search, cluster and cut texts by model comparison: do two texts need one model or two?",
         epilog="""examples:
   mcsg compare "A cat sat on the mat." "A kitten lay on the rug."
   mcsg search reviews.csv "the battery died" "slow delivery" --column review
@@ -59,7 +59,7 @@ mcsg COMMAND --help describes the options of a command.""",
     )
     command.add_argument("--version", action="version", version=f"mcsg {__version__}")
     commands = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_add_compare, _add_search, _add_cluster, _add_dedupe, _add_drift, _add_evaluate):
+    for add in (_add_compare, _add_search, _add_cluster, _add_dedupe, _add_segment, _add_drift, _add_evaluate):
         add(commands)
     return command
 
@@ -122,7 +122,7 @@ def _add_cluster(commands: Any) -> None:
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
     add = _add(commands, "cluster", _cluster.run, summary, examples).add_argument
     _add_corpus(add)
-    add("-n", "--n-clusters", type=_number_of_clusters, default="auto", metavar="N", help=number)
+    add("-n", "--n-clusters", type=_number_or_auto, default="auto", metavar="N", help=number)
     add("--resolution", type=_above_zero, metavar="R", help=resolution)
     report = "write an HTML page with a map, the tree, explanations and the texts: as confidential as the corpus"
     add("--report", metavar="FILE", help=report)
@@ -163,6 +163,24 @@ def _add_drift(commands: Any) -> None:
     _add_common(add, criterion=False)
 
 
+def _add_segment(commands: Any) -> None:
+    examples = "minutes.txt\nbook.txt --sentences -n 12\ntalk.jsonl --column sentence --format csv > segments.csv"
+    summary = "cut a sequence of sentences where the subject changes and describe each segment"
+    number = (
+        "a number, or auto (default): cut as long as a segment gains more than cuts of the same sentences in random "
+        "order do"
+    )
+    sentences = (
+        "split running text into sentences: blank lines and items of lists separate them, other ends of lines do not; "
+        "always if there is only one text"
+    )
+    add = _add(commands, "segment", _segment.run, summary, examples).add_argument
+    _add_corpus(add, "one sentence per line")
+    add("-n", "--n-segments", type=_number_or_auto, default="auto", metavar="N", help=number)
+    add("--sentences", action="store_true", help=sentences)
+    _add_common(add, criterion=False)
+
+
 def _add_evaluate(commands: Any) -> None:
     examples = "pairs.tsv\n--likelihood diag,vmf --criterion aic,tic --baseline mean,sif+pca pairs.tsv"
     summary = "measure how well similarities agree with human judgements"
@@ -173,8 +191,8 @@ def _add_evaluate(commands: Any) -> None:
     _add_common(add, several=True)
 
 
-def _add_corpus(add: Callable) -> None:
-    formats = ".txt (one text per line), .csv, .tsv, .jsonl or .parquet; - for standard input"
+def _add_corpus(add: Callable, lines: str = "one text per line") -> None:
+    formats = f".txt ({lines}), .csv, .tsv, .jsonl or .parquet; - for standard input"
     add("corpus", metavar="CORPUS", help=formats)
     _add_column(add)
 
@@ -298,5 +316,5 @@ def _positive(text: str, expected: str = "a positive whole number") -> int:
     return _whole(text, lambda value: value > 0, expected)
 
 
-def _number_of_clusters(text: str) -> int | None:
+def _number_or_auto(text: str) -> int | None:
     return None if text == "auto" else _positive(text, "a number or auto")

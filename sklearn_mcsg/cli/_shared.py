@@ -18,6 +18,7 @@ from sklearn_mcsg.text import (
     coverage_of,
     make_text_embedding,
     make_text_similarity,
+    note_on_language,
     share_of_unknown_words,
 )
 from sklearn_mcsg.text.sources import has_static_model
@@ -62,7 +63,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = False) -> KnownTexts:
     """Read the texts of a file and look up their words."""
-    corpus = open_corpus(options, path, keep_columns)
+    return known_texts(options, open_corpus(options, path, keep_columns))
+
+
+def known_texts(options: argparse.Namespace, corpus: Corpus) -> KnownTexts:
+    """Look up the words of texts."""
     texts = TokenisedTexts.of(corpus.texts)
     vectorizer = make_text_similarity(**_settings(options))[0].fit(texts)
     known = coverage_of(vectorizer, texts).n_words > 0
@@ -94,6 +99,13 @@ def tell_coverage(options: argparse.Namespace, vectorizer: EmbeddingVectorizer, 
     """Print a note if some words have no vector."""
     if oov_rate:
         tell(options, share_of_unknown_words(vectorizer, oov_rate))
+
+
+def tell_unless_english(options: argparse.Namespace, vectorizer: EmbeddingVectorizer, texts: TokenisedTexts) -> None:
+    """Print a note if texts do not look English but the vectors are; of texts that it is fitted to, `fit` warns."""
+    note = note_on_language(vectorizer, texts)
+    if note:
+        tell(options, note)
 
 
 def tell_if_unknown(

@@ -1,16 +1,18 @@
 """Texts: from words to groups of word vectors, and what people do with texts.
 
 In come texts, as lists or columns, and word vectors. Out go groups, pipelines that compare or embed texts, p-values,
-duplicates, clusters with words that describe them, searches, and explanations by words.
+duplicates, clusters and segments with words that describe them, searches, and explanations by words.
 
     _files, _static, sources    word vectors read from files, static models with their tokenizers, either as a table
     tables, _rows, _making      tables of word vectors, rows of words in them, and vectors made from several
     _tokens, _tokenised         texts split into tokens, once, and numbered
     _lookup                     tokens as rows of a table
     _frequencies, _spelling     how frequent words are, and vectors of unknown words
+    language, _english          stop words and stems, and whether texts look English
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
+    _segments, sentences        segments of a sequence of texts, and the sentences of a running text
     _duplicates, wording        near-duplicates, and the comparison of their words
     _search, words              search by the embedding and by BM25, and saved indexes
 """
@@ -21,9 +23,11 @@ from sklearn_mcsg.text._duplicates import find_duplicate_texts
 from sklearn_mcsg.text._files import load_word_vectors
 from sklearn_mcsg.text._recipes import explain_texts, make_text_embedding, make_text_similarity
 from sklearn_mcsg.text._search import Queries, TextHits, TextSearch, update_index
+from sklearn_mcsg.text._segments import TextSegments, segment_texts
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._tokens import tokenize
-from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, share_of_unknown_words
+from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, coverage_of, note_on_language, share_of_unknown_words
+from sklearn_mcsg.text.sentences import split_sentences
 
 __all__ = [
     "ClusterSummary",
@@ -33,6 +37,7 @@ __all__ = [
     "TextClusters",
     "TextHits",
     "TextSearch",
+    "TextSegments",
     "TokenisedTexts",
     "calibrate_texts",
     "cluster_texts",
@@ -42,7 +47,10 @@ __all__ = [
     "load_word_vectors",
     "make_text_embedding",
     "make_text_similarity",
+    "note_on_language",
+    "segment_texts",
     "share_of_unknown_words",
+    "split_sentences",
     "tokenize",
     "update_index",
 ]

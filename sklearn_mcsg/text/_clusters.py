@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -14,9 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.clustering import cluster_points
 from sklearn_mcsg.clustering.tree import ClusterTree
-from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.text._recipes import make_text_embedding
+from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
@@ -157,7 +155,7 @@ def cluster_texts(
     if not resolution > 0:
         raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
     tokenised = TokenisedTexts.of(texts)
-    pipeline = clone(make_text_embedding() if pipeline is None else _checked(pipeline))
+    pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "cluster_texts"))
     groups = pipeline[0].fit_transform(tokenised)
     warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
     if len(tokenised) < 2:
@@ -179,11 +177,3 @@ def cluster_texts(
     words = terms.labels_of(labels, n_words)
     summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
     return TextClusters(tokenised.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
-
-
-def _checked(pipeline: Any) -> Pipeline:
-    if not isinstance(pipeline, Pipeline) or len(pipeline) != 2 or not isinstance(pipeline[-1], GroupEmbedding):
-        raise TypeError(
-            "cluster_texts needs a pipeline that ends in a GroupEmbedding, as make_text_embedding builds it."
-        )
-    return pipeline

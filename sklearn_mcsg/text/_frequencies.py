@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_mcsg.text.tables import WordTable
 
 # Frequent words of three letters or more, by language. Shorter ones also come first in tables sorted by length.
-_COMMON = """\
+COMMON = """\
     the and for that with was from are this not
     der die und den von das mit ist des auf
     les des que une est dans pour qui par sur
@@ -61,18 +61,20 @@ def warn_unless_in_order(table: WordTable, stacklevel: int) -> None:
 def _disorder(table: WordTable) -> str:
     """Why the words of a table do not seem to be in order of frequency, or nothing.
 
-    Common words of a known language must be among the first. In any other language, frequent words are short.
+    Common words of a known language must be among the first, if most words of the table have letters of that language.
+    In any other language, frequent words are short.
     """
     words, n_words = table.words, len(table.words)
     if n_words < _FEWEST:
         return ""
-    languages = [sorted(table.rows[word] for word in line.split() if word in table.rows) for line in _COMMON]
+    starts = np.unique(np.linspace(0, n_words - 2, _SAMPLE).astype(int)).tolist()
+    lines = [line for line in COMMON if _is_written_like(line, (words[i] for i in starts))]
+    languages = [sorted(table.rows[word] for word in line.split() if word in table.rows) for line in lines]
     medians = [ranks[len(ranks) // 2] for ranks in languages if len(ranks) >= _ENOUGH]
     if medians:
         first = min(medians)
         late = first >= max(_FEWEST, n_words // 100)
         return f"the common word {words[first]!r} is only number {first + 1}" if late else ""
-    starts = np.unique(np.linspace(0, n_words - 2, _SAMPLE).astype(int)).tolist()
     if np.mean([words[i] < words[i + 1] for i in starts]) > _SORTED:
         return "they are in alphabetical order"
     from scipy.stats import spearmanr
@@ -81,3 +83,9 @@ def _disorder(table: WordTable) -> str:
     lengths = [len(words[rank]) for rank in ranks]
     grows = len(set(lengths)) > 1 and spearmanr(ranks, lengths).statistic > _GROWTH
     return "" if grows else "frequent words are short, but the first words are no shorter than the others"
+
+
+def _is_written_like(line: str, words: Iterable[str]) -> bool:
+    """Whether most words have a letter of a line of other words."""
+    letters = set("".join(line.split()))
+    return bool(np.mean([not letters.isdisjoint(word) for word in words]) > 0.5)

@@ -199,6 +199,15 @@ def make_text_embedding(
     return Pipeline([("vectorizer", vectorizer), ("embedding", embedding)])
 
 
+def check_embedding(pipeline: Any, needed_by: str) -> Pipeline:
+    """The pipeline, if it embeds texts; otherwise raise TypeError."""
+    if not isinstance(pipeline, Pipeline) or len(pipeline) != 2 or not isinstance(pipeline[-1], GroupEmbedding):
+        raise TypeError(
+            f"{needed_by} needs a pipeline that ends in a GroupEmbedding, as make_text_embedding builds it."
+        )
+    return pipeline
+
+
 def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """Explain the similarity of two texts by their words.
 

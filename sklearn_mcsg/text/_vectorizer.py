@@ -24,6 +24,7 @@ from sklearn_mcsg._checks import check_number
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.groups import Groups, packed
 from sklearn_mcsg.storage import File, register
+from sklearn_mcsg.text._english import share_of_foreign_words
 from sklearn_mcsg.text._frequencies import divisor, warn_unless_in_order, zipf
 from sklearn_mcsg.text._lookup import Found, look_up
 from sklearn_mcsg.text._rows import LookUp
@@ -31,6 +32,7 @@ from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts, in
 from sklearn_mcsg.text._tokens import lacks_spaces
 from sklearn_mcsg.text.sources import (
     RECOMMENDED,
+    are_installed,
     files_of,
     has_order,
     has_static_model,
@@ -111,6 +113,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     table. In a table of words that lacks it, a word has the sum of the vectors of its parts, or a vector by its
     spelling. ``"spelling"`` may be the name of one of the tables, for those who have word vectors only: the spelling of
     every word, as wide as the tables beside it, and weighted without regard to length.
+
+    The installed sets are English. `fit` warns if texts do not look English but the vectors are installed ones.
 
     A text without words, or without known ones if others are ignored, becomes an empty group, with a warning.
     `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
@@ -292,7 +296,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             One per text, on a shared table.
         """
         check_is_fitted(self)
-        return self._to_groups(self._look_up(X, self._opened(), stacklevel=2), X)
+        table = self._opened()
+        return self._to_groups(self._look_up(self._tokens(X, table), table, stacklevel=2), X)
 
     def known_words(self, X: Iterable[str]) -> list[list[str]]:
         """Words of texts that have a vector, from the table or from their spelling.
@@ -323,7 +328,11 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                     "no order: pass frequencies as a mapping or None, or weighting='norm'."
                 )
             warn_unless_in_order(table.in_order, stacklevel=3)
-        found = self._look_up(X, table, stacklevel=3)
+        tokens = self._tokens(X, table)
+        note = self._note_on_language(tokens, table)
+        if note:
+            warnings.warn(note, stacklevel=3)
+        found = self._look_up(tokens, table, stacklevel=3)
         if self.frequencies is None:
             counted, counts = np.unique(found.rows, return_counts=True)
             words = found.names(counted)
@@ -358,9 +367,21 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             tuple(map(File, own, read) if read else map(File, own)) for own, read in zip(paths, contents, strict=True)
         )
 
-    def _look_up(self, X: Iterable[str], table: Table, stacklevel: int) -> Found:
+    def _note_on_language(self, tokens: Tokens, table: Table) -> str:
+        """A sentence if texts do not look English but the vectors are those installed, which are; otherwise nothing."""
+        if not are_installed(self.vectors):
+            return ""
+        share = share_of_foreign_words(tokens, (lambda word: True) if table.in_order is None else table.in_order.has)
+        if not share:
+            return ""
+        return (
+            f"These texts do not look English ({share:.0%} of the words are unknown or of other languages), but the "
+            f"word vectors are English, so distances mean little. Pass vectors of their language: vectors= in Python, "
+            f"--vectors on the command line."
+        )
+
+    def _look_up(self, tokens: Tokens, table: Table, stacklevel: int) -> Found:
         """Rows of the words of all texts."""
-        tokens = self._tokens(X, table)
         if self.tokenizer is None:
             _warn_without_spaces(tokens, stacklevel + 1)
         return look_up(tokens, table, self._how(table, self.pad_token))
@@ -464,7 +485,8 @@ def _warn_without_spaces(tokens: Tokens, stacklevel: int) -> None:
     if share > _MANY_WITHOUT_SPACES:
         warnings.warn(
             f"{share:.0%} of the words are in scripts that put no spaces between words, such as Chinese, Japanese and "
-            f"Thai, so whole clauses count as words. Pass tokenizer=, a function that splits a text into words.",
+            f"Thai, so whole clauses count as words. Put spaces between words, or pass tokenizer=, a function that "
+            f"splits a text into words.",
             stacklevel=stacklevel + 1,
         )
 
@@ -492,6 +514,12 @@ def coverage_of(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> Covera
     table = vectorizer._opened()
     found = look_up(vectorizer._tokens(texts, table), table, vectorizer._how(table, vectorizer.pad_token))
     return Coverage(np.diff(found.offsets), found.oov_rate)
+
+
+def note_on_language(vectorizer: EmbeddingVectorizer, texts: Iterable[str]) -> str:
+    """A sentence if texts do not look English but the vectors of a fitted vectorizer are; otherwise nothing."""
+    table = vectorizer._opened()
+    return vectorizer._note_on_language(vectorizer._tokens(texts, table), table)
 
 
 def share_of_unknown_words(vectorizer: EmbeddingVectorizer, oov_rate: float) -> str:

@@ -81,6 +81,11 @@ def _open(vectors: Any) -> WordTable | StaticTable:
     )
 
 
+def are_installed(vectors: Any) -> bool:
+    """Whether all vectors are installed sets, which are English, beside spelling."""
+    return all(_is_name(source, *INSTALLED, SPELLING) for source in sources_of(vectors))
+
+
 def has_order(vectors: Any) -> bool:
     """Whether vectors, or one of several, are of words, which may be in order of frequency."""
     return not all(_is_static(source) or _is_name(source, SPELLING) for source in sources_of(vectors))
