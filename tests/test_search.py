@@ -58,7 +58,12 @@ def counted(lists):
 
 
 def slow_bm25(texts, query, k1=1.5, b=0.75):
-    """BM25 as Lucene has it, word by word; texts and the query are lists of words."""
+    """BM25 as Lucene has it, word by word; texts and the query are lists of words.
+
+    Texts consist of stop words if the query does, and otherwise of their other words.
+    """
+    light = bool(query) and query[0].endswith("(stop)")
+    texts = [[word for word in words if word.endswith("(stop)") == light] for words in texts]
     mean_length = sum(map(len, texts)) / len(texts)
     scores = []
     for words in texts:

@@ -136,9 +136,9 @@ class TextSearch(BaseEstimator):
         deviations of the distances from the query. A text that has half of them, by rarity, has a quarter of that. With
         ``None``, only distances count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
     language : str or None, default="english"
-        Language of the texts. Words count by their stems, and stop words of a query do not count, unless it has no
-        other words. Languages are those of PyStemmer; stop words are known for some of them. With ``None``, all
-        words count as they are written.
+        Language of the texts. Words count by their stems, and stop words do not count, unless a query has no other
+        words. Languages are those of PyStemmer; stop words are known for some of them. With ``None``, all words count
+        as they are written.
     n_neighbors : int, default=5
         Number of neighbours: texts to find for each query.
     growth : float, default=2.0

@@ -79,7 +79,7 @@ class _Terms(NamedTuple):
 
     places: dict[tuple[str, bool], int]  # number of each term, given its stem and whether it is of a stop word
     numbers: np.ndarray  # term of each word
-    light: np.ndarray  # whether each word is a stop word
+    light: np.ndarray  # whether each term is of a stop word
 
 
 @register
@@ -87,8 +87,8 @@ class _Terms(NamedTuple):
 class WordIndex:
     """The words of texts, their BM25 scores for queries, and the texts that contain a phrase.
 
-    Words are kept as they are written, in lower case. BM25 counts stems. Stop words of a query do not count, unless it
-    has no other words.
+    Words are kept as they are written, in lower case. BM25 counts stems. Stop words count neither in a query nor for
+    the length of a text, unless the query has no other words; then they alone count.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class WordIndex:
     >>> queries = index.numbers(words_of(["a cat", "the tax", "a unicorn"]))
     >>> index.scores(queries).round(1)
     array([[0.2, 0.2, 0. ],
-           [0. , 0. , 0.5],
+           [0. , 0. , 0.4],
            [0. , 0. , 0. ]], dtype=float32)
     >>> index.units(queries).round(1)
     array([0.2, 0.4, 0.8], dtype=float32)
@@ -142,12 +142,12 @@ class WordIndex:
         """Numbers of the terms of queries; terms that no text has are -1."""
         keys = self._keys(queries.distinct)
         terms = np.array([self._terms.places.get(key, -1) for key in keys], dtype=np.int32)
-        light = np.array([is_stop_word for _, is_stop_word in keys], dtype=bool)
-        return _without_stop_words(terms[queries.numbers], light[queries.numbers], queries.offsets)
+        return _without_stop_words(terms[queries.numbers], _are_light(keys)[queries.numbers], queries.offsets)
 
     def own_numbers(self) -> list[list[int]]:
         """Numbers of the terms of the indexed texts as queries."""
-        return _without_stop_words(self._terms.numbers[self.ids], self._terms.light[self.ids], self.offsets)
+        terms = self._terms.numbers[self.ids]
+        return _without_stop_words(terms, self._terms.light[terms], self.offsets)
 
     def scores(self, queries: Sequence[Sequence[int]]) -> np.ndarray:
         """BM25 scores of all texts for queries, given as numbers of terms: shape (n_queries, n_texts)."""
@@ -155,7 +155,8 @@ class WordIndex:
         for row, numbers in zip(rows, queries, strict=True):
             known = [number for number in numbers if number >= 0]
             if known:
-                row[:] = self._bm25.get_scores_from_ids(known)
+                bm25 = self._bm25_of_stop_words if self._terms.light[known[0]] else self._bm25
+                row[:] = bm25.get_scores_from_ids(known)
         return rows
 
     def units(self, queries: Sequence[Sequence[int]]) -> np.ndarray:
@@ -211,16 +212,23 @@ class WordIndex:
     @cached_property
     def _terms(self) -> _Terms:
         places: Any = Places()
-        keys = self._keys(self.vocabulary)
-        numbers = np.array([places[key] for key in keys], dtype=np.int32)
-        return _Terms(dict(places), numbers, np.array([is_stop_word for _, is_stop_word in keys], dtype=bool))
+        numbers = np.array([places[key] for key in self._keys(self.vocabulary)], dtype=np.int32)
+        return _Terms(dict(places), numbers, _are_light(places))
 
     @cached_property
     def _bm25(self) -> Any:
+        return self._bm25_of(~self._terms.light)
+
+    @cached_property
+    def _bm25_of_stop_words(self) -> Any:
+        return self._bm25_of(self._terms.light)
+
+    def _bm25_of(self, counted: np.ndarray) -> Any:
+        """BM25 of texts that have no other terms than those that are counted."""
+        terms = self._terms.numbers[self.ids]
+        texts = [part[counted[part]].tolist() for part in _split(terms, self.offsets)]
         bm25 = import_bm25s().BM25(method="lucene", k1=_K1)
-        names = {str(number): number for number in self._terms.places.values()}
-        texts = [part.tolist() for part in _split(self._terms.numbers[self.ids], self.offsets)]
-        bm25.index((texts, names), show_progress=False)
+        bm25.index((texts, {str(number): number for number in range(len(counted))}), show_progress=False)
         return bm25
 
     @cached_property
@@ -231,6 +239,10 @@ class WordIndex:
         pairs = np.unique(texts * n_terms + self._terms.numbers[self.ids])
         n_texts = np.append(np.bincount(pairs % max(1, n_terms), minlength=n_terms), 0)
         return np.log1p((len(self) - n_texts + 0.5) / (n_texts + 0.5))
+
+
+def _are_light(keys: Iterable[tuple[str, bool]]) -> np.ndarray:
+    return np.array([is_stop_word for _, is_stop_word in keys], dtype=bool)
 
 
 def _without_stop_words(terms: np.ndarray, light: np.ndarray, offsets: np.ndarray) -> list[list[int]]:
