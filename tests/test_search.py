@@ -396,6 +396,7 @@ def test_phrases_must_occur(words):
     assert np.isnan(found.scores[0, 4:]).all()
     assert np.isnan(found.distances[0, 4:]).all()
     assert search.search([quoted], 2).indices.shape == (1, 2)
+    assert_array_equal(search.search(iter([quoted])).indices, found.indices[:1])
     both = search.search(['\u201cStorm surge\u201d and "the coast"']).indices[0]
     assert set(both[both >= 0]) == {2, 4}
     assert (search.search(['"..." storm']).indices >= 0).all(), "a phrase without words is none"

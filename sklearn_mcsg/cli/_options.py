@@ -105,8 +105,8 @@ papers.txt --like relevant.txt -k 20"""
         "query, in standard deviations of the cosine (default: 20), or none"
     )
     language = (
-        "language whose stems and stop words count, such as german, or none for words as they are written (default: "
-        "english)"
+        "language whose stems count and whose stop words do not, unless a query has no others, such as german; none "
+        "for words as they are written (default: english)"
     )
     query = 'text to search for; texts must contain what is in "double quotes"; optional with --like'
     add = _add(commands, "search", _search.run, summary, examples).add_argument

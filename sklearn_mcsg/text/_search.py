@@ -89,8 +89,9 @@ class Queries:
             return cls(X, np.arange(len(X) + 1), [[]] * len(X))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        phrases = [phrases_in(query) if isinstance(query, str) else [] for query in X]
-        queries = [[query] if isinstance(query, str) else query for query in X]
+        given = list(X)
+        phrases = [phrases_in(query) if isinstance(query, str) else [] for query in given]
+        queries = [[query] if isinstance(query, str) else query for query in given]
         for i, query in enumerate(queries):
             if not isinstance(query, Sequence):
                 raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
@@ -311,9 +312,9 @@ class TextSearch(BaseEstimator):
         Returns
         -------
         hits : TextHits
-            With `indices`, `scores`, `distances` and `word_scores`, sorted by score. Where fewer texts contain what is
-            in quotes, indices are -1 and values NaN. Such is the whole row of a query without words, or with a phrase
-            that no text contains, and there is a warning.
+            With `indices`, `scores`, `distances` and `word_scores`, sorted by score. If fewer texts contain what is in
+            quotes, the rest of the row has indices -1 and values NaN. A query without words, or with a phrase that no
+            text contains, gives a warning, and its whole row has these values.
         """
         self = snapshot(self)
         check_is_fitted(self, "index_")
