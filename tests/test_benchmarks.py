@@ -1,5 +1,6 @@
 """The benchmarks run, so they cannot rot; what they measure is not tested."""
 
+import gzip
 import importlib
 import subprocess
 import sys
@@ -124,11 +125,55 @@ def test_grouping(tmp_path):
 
 def test_search(tmp_path):
     write_data(tmp_path)
+    write_questions(tmp_path)
     report = run("search.py", tmp_path / "search", "--data", tmp_path, "--texts", "60", "--seeds", "2")
     for heading in ("## GloVe 6B 50d", "## The static model letters", "## The default vectors", "| BM25, stems |"):
         assert heading in report
     for row in ("topic, 360 short texts, 12 topics", "rest, 360 short texts, 12 topics", "topic, tiny", "rest, tiny"):
         assert f"| {row} |" in report
+    assert "| Cranfield, nDCG, chosen on | Cranfield, nDCG, tested on | packages, MRR, chosen on |" in report
+    assert "| z(cosine) + 20 s\u00b2 | " in report
+
+
+def write_questions(folder):
+    """Three questions with judgements, and descriptions of two packages, laid out as the benchmarks expect them."""
+    (folder / "cranfield").mkdir()
+    (folder / "cranfield" / "documents.txt").write_text("The cat sat.\nShares fell again.\nDogs bark at cats.\n")
+    (folder / "cranfield" / "queries.txt").write_text("what do cats do\nhow are shares\nwhy dogs\n")
+    (folder / "cranfield" / "judgements.tsv").write_text("1\t1\t1\n1\t3\t1\n2\t2\t1\n")
+    blocks = [
+        "Package: {}\nDescription-md5: 1\nDescription-en: {}\n {}\n .\n {}\n".format(*fields)
+        for fields in (
+            ("cats", "games about cats and dogs", "A game in which cats run.", "It has levels."),
+            ("taxes", "tools to compute taxes and fees", "Computes taxes of many kinds.", "With tables."),
+            ("taxes-dev", "files to develop tools for taxes", "Headers of the tools for taxes.", "Empty."),
+        )
+    ]
+    (folder / "Translation-en").write_text("\n".join(blocks))
+    script = ["known_items.py", "--to", folder / "known_items", "--packages", folder / "Translation-en"]
+    subprocess.run([sys.executable, BENCHMARKS / script[0], *script[1:]], check=True, timeout=60)
+    lines = (folder / "known_items" / "packages.tsv").read_text(encoding="utf8").splitlines()
+    assert sorted(lines) == [
+        "games about cats and dogs\tA game in which cats run. It has levels.",
+        "tools to compute taxes and fees\tComputes taxes of many kinds. With tables.",
+    ]
+
+
+def test_definitions_of_nouns(tmp_path):
+    (tmp_path / "index.noun").write_text("  1 notice\nharp n 1 0 1 0 00000001\nlyre n 2 0 2 0 00000002 00000003\n")
+    data = '  1 notice\n00000001 06 n 02 harp 0 lyre 0 000 | a large stringed thing that is plucked; "she has a harp"\n'
+    (tmp_path / "data.noun").write_text(data)
+    entries = (
+        "Harp \\Harp\\ (h[aum]rp), n. [OE. harpe.]\n   1. (Mus.) A musical instrument of many strings. --Pope.\n"
+        "      [1913 Webster]\n\nLyre \\Lyre\\, n. [OE.]\n   1. Another instrument with strings.\n   [1913 Webster]\n"
+    )
+    with gzip.open(tmp_path / "gcide.dict.dz", "wt") as file:
+        file.write(entries)
+    definitions = ["--glosses", tmp_path, "--definitions", tmp_path / "gcide.dict.dz"]
+    command = [sys.executable, BENCHMARKS / "known_items.py", "--to", tmp_path, *definitions]
+    subprocess.run(command, check=True, timeout=60)
+    written = (tmp_path / "dictionary.tsv").read_text(encoding="utf8")
+    assert written == "a large stringed thing that is plucked\tA musical instrument of many strings.\n"
 
 
 def test_duplicates(tmp_path):

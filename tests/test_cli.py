@@ -309,13 +309,49 @@ def test_exact_search(mcsg, corpus, arguments):
     assert (empty, legend) == ("", "Distance: of the model comparison, centred.")
 
 
-@pytest.mark.parametrize("words", ["share", "none"])
+@pytest.mark.parametrize("words", ["2.5", "none"])
 def test_search_by_other_words(mcsg, corpus, words):
     hits = found_by(mcsg, corpus, "the cat fell", "--words", words)
-    expected = TextSearch(words=None if words == "none" else words).fit(TEXTS).search(["the cat fell"])
+    expected = TextSearch(words=None if words == "none" else float(words)).fit(TEXTS).search(["the cat fell"])
     assert_allclose([hit["line"] - 1 for hit in hits], expected.indices[0])
-    assert ("score" in hits[0]) == (words == "share")
+    assert ("score" in hits[0]) == (words == "2.5")
     assert hits[0]["why"]
+
+
+def test_search_in_a_language(mcsg, tmp_path):
+    texts = ["Die H\u00e4user sind alt.", "Der Hund schl\u00e4ft.", "Katzen fressen nachts.", "Es regnet."]
+    path = tmp_path / "german.txt"
+    path.write_text("\n".join(texts), encoding="utf-8")
+
+    def found(*arguments):
+        hits = found_by(mcsg, path, "das haus, nicht", *arguments)
+        return {hit["line"] for hit in hits if hit["bm25"] > 0}
+
+    assert (found("--language", "german"), found("--language", "none"), found()) == ({1}, set(), set())
+    search = TextSearch(language="german").fit(texts).search(["das haus, nicht"], 4)
+    hits = found_by(mcsg, path, "das haus, nicht", "--language", "german")
+    assert_allclose([hit["score"] for hit in hits], search.scores[0], rtol=1e-5)
+
+
+def test_phrases_must_occur(mcsg, corpus, tmp_path):
+    first = [hit["line"] for hit in found_by(mcsg, corpus, '"ON the" cat', "\u201con the\u201d cat")]
+    expected = [i for i, text in enumerate(TEXTS, start=1) if "on the" in text.lower()]
+    assert 0 < len(expected) < len(TEXTS)
+    assert sorted(first) == sorted(expected * 2)
+    exact = found_by(mcsg, corpus, '"on the" cat', "--exact")
+    assert sorted(hit["line"] for hit in exact) == expected
+    written = mcsg("search", corpus, '"cat the" rug', "cat")
+    assert 'No text contains "cat the": nothing is found for that query.' in written.err
+    assert written.out.startswith("cat\n")
+    together = mcsg("search", corpus, '"cat the" rug', "cat", "--together")
+    assert 'No text contains "cat the"' in together.err
+    assert together.out == ""
+    assert mcsg("search", corpus, '"cat the"', "--format", "json").out == "[]\n"
+    header = "query,rank,distance,line,text,score,bm25,why\n"
+    assert mcsg("search", corpus, '"cat the"', "--format", "csv").out == header
+    examples = tmp_path / "examples.txt"
+    examples.write_text('He said "cat the".\n')
+    assert len(found_by(mcsg, corpus, "--like", examples)) == 5
 
 
 def test_examples_as_one_query(mcsg, corpus, tmp_path):
@@ -648,6 +684,26 @@ def test_csv_keeps_columns_whatever_their_names(mcsg, tmp_path, command, first, 
         i = int(row["mcsg_mcsg_line"]) - 2
         assert [row[column] for column in KEPT] == ["x", f"line {i}", TEXTS[i], str(i), str(-i), ""]
     assert name != "cluster" or {row["mcsg_cluster"] for row in found} == {"1", "2"}
+
+
+def test_search_keeps_columns_in_json(mcsg, tmp_path):
+    own = [
+        {"id": 123456789012.5, "n": 7, "ok": True, "text": TEXTS[0]},
+        {"id": "x", "n": None, "rank": 3, "tags": ["a", 1.5], "text": TEXTS[1]},
+        {"id": 1.25, "text": TEXTS[2]},
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join([*map(json.dumps, own), '{"id": 0.12345678901234567890, "text": "rain"}']))
+    hits = {hit["line"]: hit for hit in found_by(mcsg, path, "cat")}
+    names = ["query", "mcsg_rank", "distance", "line", "id", "n", "ok", "text", "rank", "tags", "score", "bm25", "why"]
+    assert [list(hit) for hit in hits.values()] == [names] * 4
+    assert [hits[i]["id"] for i in (1, 2, 3, 4)] == [123456789012.5, "x", 1.25, "0.12345678901234567890"]
+    assert [hits[i]["n"] for i in (1, 2, 3, 4)] == [7, None, None, None]
+    assert (hits[1]["ok"], hits[2]["rank"], hits[2]["tags"], hits[3]["text"]) == (True, 3, '["a", 1.5]', TEXTS[2])
+    table = tmp_path / "corpus.csv"
+    table.write_text(f"id,body\n007,{TEXTS[0]}\n1.50,{TEXTS[1]}\n", encoding="utf-8")
+    hits = {hit["line"]: hit for hit in found_by(mcsg, table, "cat", "--column", "body")}
+    assert (hits[2]["id"], hits[3]["id"], hits[2]["body"]) == ("007", "1.50", TEXTS[0])
 
 
 def test_dedupe(mcsg, corpus):
@@ -1055,7 +1111,12 @@ def test_pairs(pairs):
         (["compare", "only one"], 2, "TEXT"),
         (["search", "CORPUS", "cat", "-k", "0"], 2, "expected a positive whole number"),
         (["search", "CORPUS", "cat", "--criterion", "bic"], 1, "--criterion is for exact comparisons: add --exact"),
-        (["search", "CORPUS", "cat", "--exact", "--words", "share"], 1, "leave it or --exact out"),
+        (["search", "CORPUS", "cat", "--exact", "--words", "2"], 1, "leave it or --exact out"),
+        (["search", "CORPUS", "cat", "--exact", "--language", "german"], 1, "--language is for the search by words"),
+        (["search", "CORPUS", "cat", "--words", "none", "--language", "none"], 1, "--language is for the search by"),
+        (["search", "CORPUS", "cat", "--language", "klingon"], 1, "'klingon' is not known: choose one of arabic"),
+        (["search", "CORPUS", "cat", "--words", "share"], 2, "expected a number above 0, or none, got 'share'"),
+        (["search", "CORPUS", "cat", "--words", "0"], 2, "expected a number above 0, or none, got '0'"),
         (["evaluate", "CORPUS", "--likelihood", "diag,gamma"], 2, "'gamma' (choose from diag, spherical, full, "),
         (["cluster", "CORPUS", "-n", "many"], 2, "expected a number or auto"),
         (["cluster", "CORPUS", "-n", "7"], 1, "holds 6 texts"),

@@ -348,7 +348,7 @@ def text_search(groups, folder):
 def search_of_counted_words(groups, folder):
     words = ["the", "cat", "dog", "ran", "tax", "and"]
     vectorizer = EmbeddingVectorizer((words, np.random.default_rng(1).normal(size=(6, 4))), frequencies=None)
-    return TextSearch(make_pipeline(vectorizer, GroupEmbedding(random_state=0)), words="share").fit(TEXTS)
+    return TextSearch(make_pipeline(vectorizer, GroupEmbedding(random_state=0)), words=2.0).fit(TEXTS)
 
 
 def index_of_a_vectors_file(groups, folder):

@@ -26,15 +26,19 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.search import nearest
+from sklearn_mcsg.text import TokenisedTexts
 from sklearn_mcsg.text._search import z_scores
 from sklearn_mcsg.text._tokens import tokenize
-from sklearn_mcsg.text.words import WordIndex, words_of
+from sklearn_mcsg.text.language import STOP_WORDS
+from sklearn_mcsg.text.words import WordIndex, phrases_in, words_of
 
 pytest.importorskip("bm25s")
+Stemmer = pytest.importorskip("Stemmer")
 
 TEXTS = load_short_texts().data[:60]
 QUERIES = ["storm in the north", "my puppy is ill", "What does the Zortanol cost?"]
 NO_WORDS = "\u00a7 --- ..."
+WEIGHTS = 20.0, 0.5
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,12 @@ def counted(lists):
 
 
 def slow_bm25(texts, query, k1=1.5, b=0.75):
-    """BM25 as Lucene has it, word by word; texts and the query are lists of words."""
+    """BM25 as Lucene has it, word by word; texts and the query are lists of words.
+
+    Texts consist of stop words if the query does, and otherwise of their other words.
+    """
+    light = bool(query) and query[0].endswith("(stop)")
+    texts = [[word for word in words if word.endswith("(stop)") == light] for words in texts]
     mean_length = sum(map(len, texts)) / len(texts)
     scores = []
     for words in texts:
@@ -67,22 +76,36 @@ def slow_bm25(texts, query, k1=1.5, b=0.75):
     return np.array(scores)
 
 
-def slow_bound(texts, query):
+def slow_unit(texts, query):
+    """The BM25 score of a text of average length that has each word of the query once."""
     n_texts = [sum(word in other for other in texts) for word in query]
-    return sum(math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in n_texts)
+    return sum(math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in n_texts) / 2.5
+
+
+def stemmed(lists):
+    """The stems of lists of words; those of stop words are marked."""
+    stem = Stemmer.Stemmer("english").stemWord
+    return [[f"{stem(word)} (stop)" if word in STOP_WORDS else stem(word) for word in words] for words in lists]
+
+
+def asked(query):
+    """The words of a query that count, given as stems."""
+    return [word for word in query if not word.endswith("(stop)")] or query
+
+
+def slow_scores(distances, word_scores, unit, words, counted=True):
+    """The sum for distances and words, over the texts that are counted."""
+    z = (distances.mean(where=counted) - distances) / distances.std(where=counted)
+    return z + words * (word_scores / unit) ** 2
 
 
 def slow_search(texts, query, words):
     """Scores, distances and word scores of all texts for one query."""
     pipeline = make_text_embedding().fit(texts)
-    cosines = (pipeline.transform(texts) @ pipeline.transform([query]).T).ravel().astype(np.float64)
-    word_scores = slow_bm25(listed(texts), listed([query])[0])
-    if words == "share":
-        return cosines + 2 * word_scores / slow_bound(listed(texts), listed([query])[0]), 1 - cosines, word_scores
-    scores = (cosines - cosines.mean()) / cosines.std()
-    if word_scores.any():
-        scores = scores + (word_scores - word_scores.mean()) / word_scores.std()
-    return scores, 1 - cosines, word_scores
+    distances = 1 - (pipeline.transform(texts) @ pipeline.transform([query]).T).ravel().astype(np.float64)
+    stems, terms = stemmed(listed(texts)), asked(stemmed(listed([query]))[0])
+    word_scores = slow_bm25(stems, terms)
+    return slow_scores(distances, word_scores, slow_unit(stems, terms), words), distances, word_scores
 
 
 # Words --------------------------------------------------------------------------------------------------------------
@@ -98,48 +121,118 @@ def test_bm25_is_that_of_the_definition():
     rng = np.random.default_rng(0)
     texts = [[f"w{i}" for i in rng.geometric(0.15, size=rng.integers(0, 12))] for _ in range(40)]
     queries = [["w1", "w3", "w3", "unheard"], ["unheard"], [], texts[7]]
-    index = WordIndex.of(counted(texts))
+    index = WordIndex.of(counted(texts), None)
     numbers = index.numbers(counted(queries))
-    scores, bounds = index.scores(numbers), index.bounds(numbers)
-    for query, row, bound in zip(queries, scores, bounds, strict=True):
+    scores, units = index.scores(numbers), index.units(numbers)
+    for query, row, unit in zip(queries, scores, units, strict=True):
         assert_allclose(row, slow_bm25(texts, query), rtol=1e-5, atol=1e-6)
-        assert_allclose(bound, slow_bound(texts, query), rtol=1e-6)
-        assert (row < bound).all() or not query
+        assert_allclose(unit, slow_unit(texts, query), rtol=1e-6)
     assert_array_equal(index.scores(index.own_numbers()), index.scores(index.numbers(counted(texts))))
 
 
-def test_the_bound_is_reached_by_a_text_that_repeats_the_query():
-    index = WordIndex.of(counted([["cat"] * 10_000, ["dog"], ["tax"] * 20_000]))
-    numbers = index.numbers(counted([["cat"]]))
-    assert_allclose(index.scores(numbers)[0, 0], index.bounds(numbers)[0], rtol=1e-3)
+def test_bm25_of_stems():
+    index = WordIndex.of(words_of(TEXTS), "english")
+    stems = stemmed(listed(TEXTS))
+    queries = ["The storms of the seas", "raining RAINS rained", "to be or not to be", "what is a unicorn", ""]
+    numbers = index.numbers(words_of(queries))
+    for query, row, unit in zip(listed(queries), index.scores(numbers), index.units(numbers), strict=True):
+        terms = asked(stemmed([query])[0])
+        assert_allclose(row, slow_bm25(stems, terms), rtol=1e-5, atol=1e-6)
+        assert_allclose(unit, slow_unit(stems, terms), rtol=1e-6)
+    own = index.scores(index.own_numbers())
+    assert_allclose(own[3], slow_bm25(stems, asked(stems[3])), rtol=1e-5, atol=1e-6)
+
+
+def test_the_unit_is_the_score_of_a_text_of_average_length_with_each_word_once():
+    index = WordIndex.of(counted([["cat", "dog"], ["tax", "sea"], ["ice", "sun"]]), None)
+    numbers = index.numbers(counted([["cat", "dog"]]))
+    assert_allclose(index.scores(numbers)[0, 0], index.units(numbers)[0], rtol=1e-6)
+
+
+def test_a_stem_is_not_that_of_a_stop_word():
+    index = WordIndex.of(words_of(["All is well.", "Two wells ran dry.", "The wells are deep."]), "english")
+    assert (index.scores(index.numbers(words_of(["a well of water", "wells"])))[1] > 0).tolist() == [False, True, True]
+
+
+def test_languages():
+    texts = words_of(["Die H\u00e4user sind alt.", "Das Haus ist nicht neu.", "Etxea zaharra da."])
+    german = WordIndex.of(texts, "german")
+    assert (german.scores(german.numbers(words_of(["nicht das Haus"])))[0] > 0).tolist() == [True, True, False]
+    basque = WordIndex.of(texts, "basque")
+    assert len(basque.numbers(words_of(["etxe da"]))[0]) == 2, "stop words are not known, and count"
+    written = WordIndex.of(texts, None)
+    assert (written.scores(written.numbers(words_of(["das haus"])))[0] > 0).tolist() == [False, True, False]
+
+
+def test_only_stop_words():
+    search = TextSearch(n_neighbors=3).fit(TEXTS)
+    found = search.search(["who was it", "who was it with a zebra"])
+    assert found.word_scores[0].any()
+    assert not found.word_scores[1].any()
+
+
+@pytest.mark.parametrize(
+    ("query", "phrases"),
+    [
+        ('"storm surge" near "the coast"', ["storm surge", "the coast"]),
+        ("\u201cstorm surge\u201d, \u201ethe coast\u201c \u00abla mer\u00bb \u00bbdas Meer\u00ab", None),
+        ('an "unbalanced quote', []),
+        ('"first" and "second', ["first"]),
+        ("the dog's bone and the cats' 'tail', rock 'n' roll, \u2018so\u2019", []),
+        ('a 5" pipe, a 10" pipe', []),
+        ('""', []),
+        ("", []),
+    ],
+)
+def test_phrases_of_queries(query, phrases):
+    assert phrases_in(query) == (["storm surge", "the coast", "la mer", "das Meer"] if phrases is None else phrases)
+
+
+def test_texts_with_phrases():
+    rng = np.random.default_rng(0)
+    texts = [[f"w{i}" for i in rng.integers(4, size=rng.integers(0, 12))] for _ in range(60)]
+    index = WordIndex.of(counted(texts), None)
+    n_found = 0
+    for length in (1, 2, 3, 4):
+        for _ in range(20):
+            phrase = [f"w{i}" for i in rng.integers(4, size=length)]
+            expected = [i for i, text in enumerate(texts) if f" {' '.join(phrase)} " in f" {' '.join(text)} "]
+            assert index.texts_with(phrase).tolist() == expected
+            n_found += len(expected)
+    assert n_found > 500
+    assert index.texts_with(["w1", "unheard"]).tolist() == []
 
 
 def test_words_can_be_added():
-    whole, grown = WordIndex.of(words_of(TEXTS[:9])), WordIndex.of(words_of(TEXTS[:4]))
+    whole, grown = (WordIndex.of(words_of(texts), "english") for texts in (TEXTS[:9], TEXTS[:4]))
     for texts in (TEXTS[4:8], TEXTS[8:9], []):
         grown = grown.extended(words_of(texts))
     assert grown.vocabulary == whole.vocabulary
+    assert grown.language == "english"
     assert_array_equal(grown.ids, whole.ids)
     assert_array_equal(grown.offsets, whole.offsets)
 
 
 def test_texts_without_any_word_score_nothing():
-    index = WordIndex.of(words_of(["", ""]))
+    index = WordIndex.of(words_of(["", ""]), "english")
     numbers = index.numbers(words_of(["cat", ""]))
     assert_array_equal(index.scores(numbers), np.zeros((2, 2)))
-    assert_allclose(index.bounds(numbers), [slow_bound([[], []], ["cat"]), 0], rtol=1e-6)
+    assert_allclose(index.units(numbers), [slow_unit([[], []], ["cat"]), 0], rtol=1e-6)
+    assert index.texts_with(["cat"]).tolist() == []
 
 
 @pytest.mark.parametrize(
-    "damaged",
+    ("damaged", "message"),
     [
-        WordIndex(["cat"], np.array([0, 1]), np.array([0, 2])),
-        WordIndex(["cat"], np.array([0, 0]), np.array([0, 1])),
-        WordIndex(["cat"], np.array([0, 0]), np.array([0, 1, 2])),
+        (WordIndex(["cat"], np.array([0, 1]), np.array([0, 2]), None), "indices must lie"),
+        (WordIndex(["cat"], np.array([0, 0]), np.array([0, 1]), None), "offsets must rise"),
+        (WordIndex(["cat"], np.array([0, 0]), np.array([0, 1, 2]), None), "the words of 1 texts are expected"),
+        (WordIndex(["cat"], np.array([0]), np.array([0, 1]), "klingon"), "'klingon' is not known: choose one of"),
+        (WordIndex(["cat"], np.array([0]), np.array([0, 1]), ["english"]), "is not known: choose one of"),
     ],
 )
-def test_damaged_words_are_refused(damaged):
-    with pytest.raises(ValueError, match="indices must lie|offsets must rise|the words of 1 texts are expected"):
+def test_damaged_words_are_refused(damaged, message):
+    with pytest.raises(ValueError, match=message):
         damaged.check(1)
 
 
@@ -163,7 +256,7 @@ def test_z_scores_of_equal_values_are_zero():
 # Search -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", ["z-score", "share"])
+@pytest.mark.parametrize("words", WEIGHTS)
 def test_scores_are_those_of_the_definition(words):
     found = TextSearch(words=words).fit(TEXTS).search(QUERIES, n_neighbors=len(TEXTS))
     for i, query in enumerate(QUERIES):
@@ -176,7 +269,7 @@ def test_scores_are_those_of_the_definition(words):
         assert (np.diff(found.scores[i]) <= 0).all()
 
 
-@pytest.mark.parametrize("words", ["z-score", "share", None])
+@pytest.mark.parametrize("words", [*WEIGHTS, None])
 def test_indexed_texts_do_not_find_themselves(words):
     search = TextSearch(words=words, n_neighbors=3).fit(TEXTS)
     found = search.search()
@@ -188,18 +281,16 @@ def test_indexed_texts_do_not_find_themselves(words):
         cosines = (pipeline.transform(TEXTS) @ pipeline.transform(TEXTS[i : i + 1]).T).ravel()
         scores = cosines - 1
         if words is not None:
-            asked = listed(TEXTS)[i]
-            word_scores = slow_bm25(listed(TEXTS), asked)
-            standard = [(v - v[others].mean()) / v[others].std() for v in (cosines, word_scores)]
-            share = cosines + 2 * word_scores / slow_bound(listed(TEXTS), asked)
-            scores = sum(standard) if words == "z-score" else share
+            stems = stemmed(listed(TEXTS))
+            terms = asked(stems[i])
+            scores = slow_scores(1 - cosines, slow_bm25(stems, terms), slow_unit(stems, terms), words, others)
         best = np.argsort(np.where(others, -scores, np.inf))[:3]
         assert_array_equal(found.indices[i], best)
         assert_allclose(found.scores[i], scores[best], atol=1e-4)
 
 
 @pytest.mark.parametrize("X", [None, TEXTS[:7]])
-@pytest.mark.parametrize("words", ["z-score", "share"])
+@pytest.mark.parametrize("words", WEIGHTS)
 def test_blocks_change_nothing(search, X, words, monkeypatch):
     search = clone(search).set_params(words=words).fit(TEXTS)
     whole = search.search(X)
@@ -238,7 +329,8 @@ def test_words_that_no_text_has_leave_the_decision_to_the_embedding(search):
 def test_equal_texts_are_told_apart_by_nothing():
     found = TextSearch(n_neighbors=2).fit(["the same old song"] * 5).search(["a song", "a tax"])
     assert_array_equal(found.indices, [[0, 1], [0, 1]])
-    assert_array_equal(found.scores, 0)
+    assert_array_equal(found.scores, np.repeat(found.scores[:, :1], 2, axis=1))
+    assert_array_equal(found.scores[1], 0)
 
 
 def test_names_without_a_vector_are_found():
@@ -265,7 +357,7 @@ def test_the_texts_of_a_query_have_their_own_order(search):
     assert not np.allclose(twice[2], first[2], atol=1e-3), "with more words, the prior counts less"
 
 
-@pytest.mark.parametrize("words", ["z-score", "share"])
+@pytest.mark.parametrize("words", WEIGHTS)
 def test_several_texts_are_one_query_by_their_pooled_words(words):
     search = TextSearch(make_text_embedding(likelihood="diag"), words=words).fit(TEXTS)
     together = search.search([QUERIES[:2], QUERIES[0]])
@@ -275,6 +367,95 @@ def test_several_texts_are_one_query_by_their_pooled_words(words):
     assert search.look_up([QUERIES[:2]])[0].shape[0] == search.look_up(QUERIES[:2]).sizes.sum()
     pooled, whole = (search.explain(query, TEXTS[0]).similarity for query in (QUERIES[:2], " ".join(QUERIES[:2])))
     assert_allclose(pooled, whole, rtol=1e-5)
+
+
+# Phrases ------------------------------------------------------------------------------------------------------------
+
+PHRASED = [
+    "The storm surge flooded the harbour.",
+    "A surge of the storm.",
+    "Storm-surge warnings were given for the coast.",
+    "STORM SURGE: how high?",
+    'They spoke of a storm. "Surge" was the word of the coast.',
+    "The storm surges came at night.",
+    "It rained.",
+]
+
+
+@pytest.mark.parametrize("words", [20.0, None])
+def test_phrases_must_occur(words):
+    search = TextSearch(words=words, n_neighbors=7).fit(PHRASED)
+    query, quoted = "storm surge near the coast", '"storm surge" near the coast'
+    plain, found = search.search([query]), search.search([quoted, query])
+    containing = np.isin(plain.indices[0], [0, 2, 3, 4])
+    for every, some, other in zip(plain, found, search.search([query]), strict=True):
+        if every is not None:
+            assert_array_equal(some[0, :4], every[0, containing])
+            assert_array_equal(some[1], other[0])
+    assert_array_equal(found.indices[0, 4:], -1)
+    assert np.isnan(found.scores[0, 4:]).all()
+    assert np.isnan(found.distances[0, 4:]).all()
+    assert search.search([quoted], 2).indices.shape == (1, 2)
+    assert_array_equal(search.search(iter([quoted])).indices, found.indices[:1])
+    both = search.search(['\u201cStorm surge\u201d and "the coast"']).indices[0]
+    assert set(both[both >= 0]) == {2, 4}
+    assert (search.search(['"..." storm']).indices >= 0).all(), "a phrase without words is none"
+
+
+def test_a_phrase_that_no_text_contains():
+    search = TextSearch(n_neighbors=2).fit(PHRASED)
+    with pytest.warns(UserWarning, match='No text contains "the harbour" and "rained": nothing is found for that'):
+        found = search.search(['"the harbour" "rained"', "storm"])
+    assert found.indices[0].tolist() == [-1, -1]
+    assert np.isnan(found.scores[0]).all()
+    assert np.isnan(found.word_scores[0]).all()
+    assert (found.indices[1] >= 0).all()
+    with pytest.warns(UserWarning, match='No text contains "storm night"'):
+        assert (search.search(['"storm night"']).indices == -1).all()
+    with pytest.warns(UserWarning, match="Query 0 has no words|No text contains") as caught:
+        found = search.search([NO_WORDS, '"rained night"', "storm"])
+    assert len(caught) == 2
+    assert [str(warning.filename) for warning in caught] == [__file__] * 2
+    assert (found.indices[:2] == -1).all()
+
+
+def test_quotes_of_texts_exclude_nothing():
+    search = TextSearch(n_neighbors=6).fit(PHRASED)
+    assert (search.search().indices >= 0).all()
+    text = PHRASED[4]
+    assert (search.search([[text], [text, "rain"]]).indices >= 0).all()
+    assert (search.search(TokenisedTexts.of(PHRASED)).indices >= 0).all()
+    found = search.search([text]).indices[0]
+    assert set(found[found >= 0]) == {0, 1, 2, 3, 4}, "a string with quotes asks for the word in quotes"
+
+
+def test_phrases_in_added_texts_and_saved_indexes(tmp_path):
+    search = TextSearch(n_neighbors=2).fit(PHRASED).partial_fit(["A zebra crossing."])
+    assert search.search(['"zebra crossing"']).indices.tolist() == [[7, -1]]
+    storage.save(tmp_path / "index", search)
+    loaded = storage.load(tmp_path / "index", TextSearch)
+    assert loaded.search(['"zebra crossing"']).indices.tolist() == [[7, -1]]
+
+
+def test_phrases_across_blocks(monkeypatch):
+    search = TextSearch(n_neighbors=2).fit(PHRASED)
+    queries = ["storm", '"storm surge"', "coast", "rain", '"surge of the"']
+    whole = search.search(queries)
+    monkeypatch.setattr(nearest, "ROWS", 2 * 8 * len(PHRASED))
+    for a, b in zip(whole, search.search(queries), strict=True):
+        assert_allclose(a, b, atol=1e-5)
+    assert whole.indices[4].tolist() == [1, -1]
+
+
+def test_a_query_on_one_topic_is_not_led_astray_by_one_word():
+    texts = load_short_texts()
+    search = TextSearch(n_neighbors=10).fit(texts.data)
+    first, second = search.search(["storm near the coast"], 2).indices[0]
+    assert texts.data[first].startswith("Hurricanes")
+    assert texts.data[second].startswith("Fog on the coast")
+    on_topic = (texts.target[search.search().indices] == texts.target[:, None]).mean()
+    alone = search.set_params(words=None).search().indices
+    assert on_topic > (texts.target[alone] == texts.target[:, None]).mean() - 0.03
 
 
 def test_explanation_sums_to_the_cosine(search):
@@ -326,7 +507,7 @@ def test_texts_without_words_are_never_found():
     assert (search.n_texts_, len(search.known_)) == (17, 13)
 
 
-@pytest.mark.parametrize("words", ["z-score", None])
+@pytest.mark.parametrize("words", [20.0, None])
 def test_added_texts(words):
     grown = TextSearch(words=words).partial_fit(TEXTS[:50]).partial_fit(TEXTS[50:])
     found = grown.search(QUERIES, len(TEXTS))
@@ -334,12 +515,13 @@ def test_added_texts(words):
     cosines = pipeline.transform(QUERIES) @ pipeline.transform(TEXTS).T
     assert_allclose(1 - found.distances, np.take_along_axis(cosines, found.indices, axis=1), atol=1e-5)
     if words is not None:
-        expected = [slow_bm25(listed(TEXTS), query) for query in listed(QUERIES)]
+        stems = stemmed(listed(TEXTS))
+        expected = [slow_bm25(stems, asked(query)) for query in stemmed(listed(QUERIES))]
         assert_allclose(found.word_scores, np.take_along_axis(np.array(expected), found.indices, axis=1), atol=1e-5)
 
 
 @pytest.mark.thread_unsafe(reason="it traces the lines of one thread")
-@pytest.mark.parametrize("words", ["z-score", None])
+@pytest.mark.parametrize("words", [20.0, None])
 def test_texts_are_added_in_one_step(words):
     """Whoever searches while texts are added, or interrupts that, has the texts from before or all of them."""
     search = TextSearch(words=words).fit(TEXTS[:50])
@@ -363,7 +545,7 @@ def test_texts_are_added_in_one_step(words):
         assert_array_equal(indices, found[0] if (indices == found[0]).all() else last)
 
 
-@pytest.mark.parametrize("words", ["z-score", None])
+@pytest.mark.parametrize("words", [20.0, None])
 def test_a_query_without_words_does_not_cancel_the_others(words):
     search = TextSearch(words=words).fit(TEXTS)
     with pytest.warns(UserWarning, match="Query 1 has no words: nothing is found for it"):
@@ -397,10 +579,12 @@ def test_mistakes(search):
         clone(search).fit(TEXTS).partial_fit("cat")
     with pytest.raises(ValueError, match="words"):
         TextSearch(words="many").fit(TEXTS)
+    with pytest.raises(ValueError, match="words"):
+        TextSearch(words=0).fit(TEXTS)
+    with pytest.raises(ValueError, match="language='klingon' is not known: choose one of .*english.* or None"):
+        TextSearch(language="klingon").fit(TEXTS)
     with pytest.raises(TypeError, match="pipeline must turn texts into groups first"):
         TextSearch(GroupEmbedding()).fit(TEXTS)
-    with pytest.raises(ValueError, match="words='share' needs the words of the texts.*call fit again"):
-        TextSearch(words=None).fit(TEXTS).set_params(words="share").search(["cat"])
     with pytest.raises(NotFittedError):
         TextSearch().search(["cat"])
 
@@ -410,6 +594,14 @@ def test_bm25s_is_asked_for_before_any_work(monkeypatch):
     with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\].*words=None"):
         TextSearch().fit(iter(lambda: pytest.fail("texts were read"), None))
     assert TextSearch(words=None).fit(TEXTS).search(QUERIES).word_scores is None
+
+
+def test_stems_are_asked_for_before_any_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with pytest.raises(ImportError, match=r"sklearn-mcsg\[text\].*language=None"):
+        TextSearch().fit(iter(lambda: pytest.fail("texts were read"), None))
+    assert TextSearch(language=None).fit(TEXTS).search(QUERIES).word_scores.any()
+    assert TextSearch(words=None).fit(TEXTS).search(['"the" storm']).word_scores is None
 
 
 @pytest.mark.filterwarnings("ignore:1 of 2 texts have no words")
@@ -443,9 +635,12 @@ def test_a_saved_search_is_updated(tmp_path, monkeypatch):
         assert (grown.n_reused, grown.replaced) == (50, False)
         assert_same(grown.index, first.index.partial_fit(TEXTS[50:]))
         assert_same(update_index(path, TextSearch(), TEXTS).index, grown.index)
-    other = update_index(path, TextSearch(words="share"), TEXTS)
-    assert other.replaced
-    assert_same(other.index, TextSearch(words="share").fit(TEXTS))
+    for params in ({"words": 5.0}, {"language": None}):
+        other = update_index(path, TextSearch(**params), TEXTS)
+        assert other.replaced
+        assert_same(other.index, TextSearch(**params).fit(TEXTS))
+        again = update_index(path, TextSearch(**params), [*TEXTS, "A zebra crossed the road."]).index
+        assert again.words_.language == again.language == params.get("language", "english")
     assert update_index(path, TextSearch(words=None), TEXTS).replaced
     assert_same(update_index(path, TextSearch(words=None), TEXTS).index, TextSearch(words=None).fit(TEXTS))
     assert update_index(path, make_text_embedding(), TEXTS).replaced
@@ -462,6 +657,22 @@ def test_a_search_that_lacks_texts_is_not_opened(search, tmp_path):
         storage.save(tmp_path / "index", broken)
         with pytest.raises(ValueError, match=f"damaged.*{message}"):
             storage.load(tmp_path / "index", TextSearch)
+
+
+@pytest.mark.parametrize(
+    ("language", "message"),
+    [
+        ("klingon", "'klingon' is not known: choose one of"),
+        (3, "language of a WordIndex is a int"),
+        (["english"], "language of a WordIndex is a list"),
+    ],
+)
+def test_a_forged_language_is_refused(search, tmp_path, language, message):
+    forged = pickle.loads(pickle.dumps(search))
+    object.__setattr__(forged.words_, "language", language)
+    storage.save(tmp_path / "index", forged)
+    with pytest.raises(ValueError, match=f"damaged.*{message}"):
+        storage.load(tmp_path / "index", TextSearch)
 
 
 def test_copies(search):

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -53,15 +54,19 @@ class Corpus:
         """The file's columns, with None where a line has no such field."""
         return {name: _Column(name, self.fields) for name in self.names}
 
-    def record(self, i: int, first: Mapping[str, Any], last: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def record(
+        self, i: int, first: Mapping[str, Any], last: Mapping[str, Any] | None = None, *, as_json: bool = False
+    ) -> dict[str, Any]:
         """The file's columns of a text, as they are written, or else the text, between the fields of a result.
 
-        The file's columns keep their names: a field of the same name gets ``mcsg_`` in front.
+        The file's columns keep their names: a field of the same name gets ``mcsg_`` in front. For JSON, numbers, truth
+        values and missing ones keep their type.
         """
-        own = {"text": self.texts[i]}
+        own: dict[str, Any] = {"text": self.texts[i]}
         if self.names:
-            own = dict.fromkeys(self.names, "")
-            own.update((name, _as_written(value)) for name, value in self.fields[i].items())
+            own = dict.fromkeys(self.names, None if as_json else "")
+            form = _as_value if as_json else _as_written
+            own.update((name, form(value)) for name, value in self.fields[i].items())
         return {**_renamed(first, own), **own, **_renamed(last or {}, own)}
 
 
@@ -96,6 +101,14 @@ def _as_written(value: Any) -> str:
     if isinstance(value, int | float):
         return value.digits if isinstance(value, _Written) else json.dumps(value)
     return "" if value is None else str(value)
+
+
+def _as_value(value: Any) -> Any:
+    """A value of JSON; a number that would lose digits is a text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    written = _as_written(value)
+    return float(value) if isinstance(value, float) and Decimal(written) == Decimal(repr(float(value))) else written
 
 
 def _renamed(fields: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def _add_compare(commands: Any) -> None:
 
 def _add_search(commands: Any) -> None:
     examples = """headlines.txt "storm in the north"
+headlines.txt '"storm surge" near the coast'
 reviews.csv --column review "the battery died" --index reviews.index
 papers.txt --like relevant.txt -k 20"""
     summary = "find the texts of a corpus that match each query best"
@@ -100,17 +101,23 @@ papers.txt --like relevant.txt -k 20"""
         "makes a new index"
     )
     words = (
-        "how words count beside the embedding: z-score (default: as much as the embedding), share (less, unless a "
-        "text has most words of the query), none"
+        "how much words count beside the embedding: a number above 0, the score of a text that has all words of the "
+        "query, in standard deviations of the cosine (default: 20), or none"
     )
+    language = (
+        "language whose stems count and whose stop words do not, unless a query has no others, such as german; none "
+        "for words as they are written (default: english)"
+    )
+    query = 'text to search for; texts must contain what is in "double quotes"; optional with --like'
     add = _add(commands, "search", _search.run, summary, examples).add_argument
     _add_corpus(add)
-    queries = add("queries", type=_text, metavar="QUERY", nargs="+", help="text to search for; optional with --like")
+    queries = add("queries", type=_text, metavar="QUERY", nargs="+", help=query)
     add("--like", metavar="FILE", action=_MakesOptional, optional=queries, help=like)
     add("--together", action="store_true", help="make all queries one query")
     add("-k", "--top", type=_positive, default=5, metavar="K", help="number of texts to show (default: 5)")
     add("--index", metavar="FOLDER", help=index)
-    add("--words", choices=["z-score", "share", "none"], metavar="NAME", help=words)
+    add("--words", type=_words, metavar="W", help=words)
+    add("--language", metavar="NAME", help=language)
     add("--exact", action="store_true", help="compare models pair by pair; no embedding, words or reasons")
     _add_common(add)
 
@@ -295,6 +302,10 @@ def _number(accepts: Callable[[float], bool], expected: str) -> Callable[[str], 
 _distance = _number(lambda value: 0 <= value < inf, "a distance of at least 0")
 _level = _number(lambda value: 0 < value < 1, "a number between 0 and 1")
 _above_zero = _number(lambda value: 0 < value < inf, "a number above 0")
+
+
+def _words(text: str) -> float | str:
+    return text if text == "none" else _number(lambda value: 0 < value < inf, "a number above 0, or none")(text)
 
 
 def _whole(text: str, accepts: Callable[[int], bool], expected: str) -> int:

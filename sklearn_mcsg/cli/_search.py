@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,50 +24,62 @@ from sklearn_mcsg.cli._shared import (
 )
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import Queries, TextHits, TextSearch, TokenisedTexts, update_index
+from sklearn_mcsg.text.language import check_language
+from sklearn_mcsg.text.words import phrases_in
 
-_DEFAULT_WORDS = "z-score"
-_SCORES = {
-    "z-score": "how many standard deviations cosine and word match (BM25) lie above the corpus average, added up",
-    "share": "the cosine, plus twice the share of the query's words that the text has, weighted by rarity (BM25)",
-}
+_PLACE = "query", "rank", "distance", "line"
 _N_PAIRS = 4  # pairs of words that say why a text was found
+
+
+class _Query(NamedTuple):
+    """A query, and what must occur in the texts that it finds."""
+
+    name: str
+    texts: list[str]
+    phrases: list[str]
 
 
 def run(options: argparse.Namespace) -> None:
     """Search a corpus."""
     _check(options)
-    named = _queries(options)
+    asked = _queries(options)
     _check_order(options)
-    corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
+    corpus = open_corpus(options, options.corpus, keep_columns=options.format != "table")
     texts = TokenisedTexts.of(corpus.texts)
     search = _fitted(options, corpus, texts)
-    names, queries = _with_words(options, search, named)
+    names, queries = _with_words(options, search, asked)
     found = search.search(queries, min(options.top, len(search.known_)))
     reasons = None if options.exact else _reasons(search, queries, texts, found.indices)
-    hits = _hits(corpus, names, found, reasons)
-    terminal.show_records(hits, options.format, lambda hits: _show(hits, search.words, options.exact))
+    hits = _hits(corpus, names, found, reasons, as_json=options.format == "json")
+    why = [*([] if search.words is None else ["score", "bm25"]), *([] if options.exact else ["why"])]
+    fields = list(corpus.record(0, dict.fromkeys(_PLACE), dict.fromkeys(why)))
+    terminal.show_records(hits, options.format, lambda hits: _show(hits, search.words, options.exact), fields)
 
 
 def _hits(
-    corpus: Corpus, names: list[str], found: TextHits, reasons: list[list[str]] | None
+    corpus: Corpus, names: list[str], found: TextHits, reasons: list[list[str]] | None, as_json: bool
 ) -> Iterator[dict[str, Any]]:
     """A record of each text that was found."""
-    for row, name in enumerate(names):
-        for rank, i in enumerate(found.indices[row]):
-            distance = float(found.distances[row, rank])
-            place = {"query": name, "rank": rank + 1, "distance": distance, "line": corpus.lines[i]}
-            why: dict[str, Any] = {}
-            if found.word_scores is not None:
-                why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
-            if reasons is not None:
-                why["why"] = reasons[row][rank]
-            yield corpus.record(i, place, why)
+    for row, rank in np.argwhere(found.indices >= 0).tolist():
+        i = found.indices[row, rank]
+        values = names[row], rank + 1, float(found.distances[row, rank]), corpus.lines[i]
+        place = dict(zip(_PLACE, values, strict=True))
+        why: dict[str, Any] = {}
+        if found.word_scores is not None:
+            why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
+        if reasons is not None:
+            why["why"] = reasons[row][rank]
+        yield corpus.record(i, place, why, as_json=as_json)
 
 
 def _check(options: argparse.Namespace) -> None:
     """Raise if options are given that would have no effect."""
     if options.exact and options.words is not None:
         raise ValueError("--words is for the search by embedding: leave it or --exact out.")
+    if options.language is not None and (options.exact or options.words == "none"):
+        raise ValueError("--language is for the search by words: leave it, or --exact and --words none, out.")
+    if options.language not in (None, "none"):
+        check_language(options.language)
     if not options.exact and options.criterion != next(iter(CRITERIA)):
         raise ValueError("--criterion is for exact comparisons: add --exact.")
 
@@ -81,26 +95,31 @@ def _check_order(options: argparse.Namespace) -> None:
             )
 
 
-def _queries(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """Names and texts of the queries."""
-    queries = [(text, [text]) for text in options.queries or []]
+def _queries(options: argparse.Namespace) -> list[_Query]:
+    """The queries; only those that were typed have phrases."""
+    queries = [_Query(text, [text], phrases_in(text)) for text in options.queries or []]
     if options.like is not None:
         examples = read_corpus(options.like, options.column if is_table(options.like) else None)
-        queries.append((f"like {options.like}", examples.texts))
+        queries.append(_Query(f"like {options.like}", examples.texts, []))
     if not options.together:
         return queries
-    return [(" + ".join(name for name, _ in queries), [text for _, texts in queries for text in texts])]
+    names, texts, phrases = zip(*queries, strict=True)
+    return [_Query(" + ".join(names), list(chain.from_iterable(texts)), list(chain.from_iterable(phrases)))]
 
 
 def _fitted(options: argparse.Namespace, corpus: Corpus, texts: TokenisedTexts) -> TextSearch:
     """The search of a corpus, from the saved index if there is one."""
     make = make_pipeline if options.exact else make_embedding
-    words = None if options.exact or options.words == "none" else options.words or _DEFAULT_WORDS
+    params: Any = {"words": None} if options.exact or options.words == "none" else {}
+    if options.words not in (None, "none"):
+        params["words"] = options.words
+    if options.language is not None:
+        params["language"] = None if options.language == "none" else options.language
     jobs: Any = {"n_jobs": options.jobs, "verbose": not options.quiet}
     if options.index is None:
-        search = TextSearch(make(options), words=words, **jobs).fit(texts)
+        search = TextSearch(make(options), **params, **jobs).fit(texts)
     else:  # which does not depend on the number of jobs
-        search = TextSearch(make(options, n_jobs=None, verbose=0), words=words)
+        search = TextSearch(make(options, n_jobs=None, verbose=0), **params)
         search, n_reused, replaced = update_index(options.index, search, texts, **jobs)
         if replaced:
             tell(options, "The saved index was made from another corpus or with other settings and has been replaced.")
@@ -111,12 +130,10 @@ def _fitted(options: argparse.Namespace, corpus: Corpus, texts: TokenisedTexts) 
     return search
 
 
-def _with_words(
-    options: argparse.Namespace, search: TextSearch, named: list[tuple[str, list[str]]]
-) -> tuple[list[str], Queries]:
+def _with_words(options: argparse.Namespace, search: TextSearch, asked: list[_Query]) -> tuple[list[str], Queries]:
     """Names of the queries that have words, and the queries; a note names the others."""
-    names = [name for name, _ in named]
-    queries = Queries.of([texts for _, texts in named])
+    names = [query.name for query in asked]
+    queries = replace(Queries.of([query.texts for query in asked]), phrases=[query.phrases for query in asked])
     has_words = search.look_up(queries).sizes > 0
     for i, name in enumerate(names):
         if not has_words[i]:
@@ -130,15 +147,21 @@ def _with_words(
 
 def _reasons(search: TextSearch, queries: Queries, texts: TokenisedTexts, found: np.ndarray) -> list[list[str]]:
     """The pairs of words that say why each query found its texts."""
-    shown, places = np.unique(found, return_inverse=True)
+    shown, places = np.unique(np.maximum(found, 0), return_inverse=True)
     asked, groups = search.look_up(queries), search.look_up(texts[shown])
-    return [
-        [terminal.word_pairs(search.explain(asked[[row]], groups[[place]]).strongest(_N_PAIRS)) for place in own]
-        for row, own in enumerate(places.reshape(found.shape))
-    ]
+    places = places.reshape(found.shape)
+
+    def reason(row: int, rank: int) -> str:
+        explanation = search.explain(asked[[row]], groups[[places[row, rank]]])
+        return terminal.word_pairs(explanation.strongest(_N_PAIRS))
+
+    n_found = (found >= 0).sum(axis=1)
+    return [[reason(row, rank) for rank in range(n)] for row, n in enumerate(n_found)]
 
 
-def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> None:
+def _show(hits: Sequence[dict[str, Any]], words: float | None, exact: bool) -> None:
+    if not hits:
+        return
     names = ["score", "distance", "line"] if words else ["distance", "line"]
     widths = [max(len(name), *(len(terminal.cell(hit[name])) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
@@ -154,4 +177,5 @@ def _show(hits: Sequence[dict[str, Any]], words: str | None, exact: bool) -> Non
     distance = "of the model comparison, centred" if exact else "1 minus the cosine of the embeddings"
     print(terminal.faint(f"\nDistance: {distance}."))
     if words:
-        print(terminal.faint(f"Score: {_SCORES[words]}."))
+        counted = f"{words:g} for all words of the query, {words / 4:g} for half of them (BM25)"
+        print(terminal.faint(f"Score: standard deviations of the cosine above its mean, plus {counted}."))

@@ -14,7 +14,7 @@ duplicates, clusters and segments with words that describe them, searches, and e
     _clusters, terms            clusters, and the words that label them
     _segments, sentences        segments of a sequence of texts, and the sentences of a running text
     _duplicates, wording        near-duplicates, and the comparison of their words
-    _search, words              search by the embedding and by BM25, and saved indexes
+    _search, words, language    search by the embedding, by BM25 of stems and by phrases, and saved indexes
 """
 
 from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts

@@ -8,8 +8,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg._sklearn import HasMethods, StrOptions
+from sklearn_mcsg._sklearn import HasMethods, Interval
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
@@ -29,11 +30,11 @@ from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
 from sklearn_mcsg.text._recipes import explained, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
-from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
+from sklearn_mcsg.text.language import check_language
+from sklearn_mcsg.text.words import WordIndex, import_bm25s, phrases_in, words_of
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
-_WORDS_COUNT = 2  # times as much as the cosine, if a text has all words of the query
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
 
 
@@ -45,11 +46,11 @@ class TextHits(NamedTuple):
     indices : ndarray of shape (n_queries, n_neighbors)
         Which texts.
     scores : ndarray of shape (n_queries, n_neighbors)
-        How well they match: the sum for the embedding and the words; without words, minus the distance.
+        How well they match: the sum for the distance and the words; if words do not count, minus the distance.
     distances : ndarray of shape (n_queries, n_neighbors)
         Their distances: with an embedding, one minus the cosine.
     word_scores : ndarray of shape (n_queries, n_neighbors) or None
-        Their BM25 scores; None without words.
+        Their BM25 scores; None if words do not count.
     """
 
     indices: np.ndarray
@@ -68,28 +69,36 @@ class Queries:
         The texts of all queries, query after query.
     offsets : ndarray of int
         Where each query begins among them, and the end of the last.
+    phrases : list of lists of str
+        What each query has in quotes, which a text must contain to be found.
     """
 
     texts: TokenisedTexts
     offsets: np.ndarray
+    phrases: list[list[str]]
 
     @classmethod
     def of(cls, X: Sequence[Query] | Queries) -> Queries:
-        """Read queries, unless that has been done; each text of `TokenisedTexts` is a query."""
+        """Read queries, unless that has been done; each text of `TokenisedTexts` is a query.
+
+        Only a string has phrases. Texts of a list, and `TokenisedTexts`, are examples, whose quotes are their own.
+        """
         if isinstance(X, Queries):
             return X
         if isinstance(X, TokenisedTexts):
-            return cls(X, np.arange(len(X) + 1))
+            return cls(X, np.arange(len(X) + 1), [[]] * len(X))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        queries = [[query] if isinstance(query, str) else query for query in X]
+        given = list(X)
+        phrases = [phrases_in(query) if isinstance(query, str) else [] for query in given]
+        queries = [[query] if isinstance(query, str) else query for query in given]
         for i, query in enumerate(queries):
             if not isinstance(query, Sequence):
                 raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
             if not query:
                 raise ValueError(f"Query {i} is an empty list: at least one text is required.")
         texts = TokenisedTexts.of(chain.from_iterable(queries))
-        return cls(texts, offsets_of([len(query) for query in queries]))
+        return cls(texts, offsets_of([len(query) for query in queries]), phrases)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -97,7 +106,8 @@ class Queries:
     def __getitem__(self, queries: np.ndarray) -> Queries:
         """Some of the queries, given by a mask."""
         sizes = np.diff(self.offsets)
-        return Queries(self.texts[np.repeat(queries, sizes)], offsets_of(sizes[queries]))
+        phrases = [self.phrases[i] for i in np.flatnonzero(queries)]
+        return Queries(self.texts[np.repeat(queries, sizes)], offsets_of(sizes[queries]), phrases)
 
     def texts_of(self, i: int) -> TokenisedTexts:
         """The texts of one query."""
@@ -114,18 +124,22 @@ class TextSearch(BaseEstimator):
     """Search of texts by what they mean and by the words they have.
 
     The embedding finds texts that say the same in other words; BM25 finds the names and the jargon that word vectors
-    know little about. Both are brought to one scale and added.
+    know little about. Both are brought to one scale and added. A query such as ``'"storm surge" near the coast'`` only
+    finds texts that contain the words in quotes.
 
     Parameters
     ----------
     pipeline : Pipeline, default=None
         Pipeline for texts: it turns them into groups and compares or embeds these. ``None`` means
         `make_text_embedding`.
-    words : {"z-score", "share"} or None, default="z-score"
-        How words count. ``"z-score"`` turns the cosines of all texts with a query, and their BM25 scores, to mean 0 and
-        standard deviation 1, and adds them. ``"share"`` adds to the cosine twice the BM25 score divided by its upper
-        bound, which is the share of the query's words, weighed by rarity, that a text has. With ``None`` only the
-        distances of the pipeline count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
+    words : float or None, default=20.0
+        How much words count: score of a text of average length that has each word of the query once, in standard
+        deviations of the distances from the query. A text that has half of them, by rarity, has a quarter of that. With
+        ``None``, only distances count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
+    language : str or None, default="english"
+        Language of the texts. Words count by their stems, and stop words do not count, unless a query has no other
+        words. Languages are those of PyStemmer; stop words are known for some of them. With ``None``, all words count
+        as they are written.
     n_neighbors : int, default=5
         Number of neighbours: texts to find for each query.
     growth : float, default=2.0
@@ -141,7 +155,7 @@ class TextSearch(BaseEstimator):
         The fitted steps before the last one, which turn texts into groups.
     index_ : GroupNeighbors
         The index of the texts that have words.
-    words_ : WordIndex or None
+    words_ : WordIndex
         The words of the texts that have words.
     known_ : ndarray of int
         Indices of the texts that have words. A text without words, such as "...", is never found.
@@ -155,9 +169,14 @@ class TextSearch(BaseEstimator):
 
     Notes
     -----
-    A search with words compares each query with all texts, because z-scores need the whole row; memory is bounded. For
-    an embedding that is a matrix product. A row without variance counts as zeros: if no text has a word of the query,
-    the embedding alone decides.
+    The score of a text is :math:`z + w s^2`. Here :math:`z` is minus its distance from the query, shifted and scaled to
+    mean 0 and standard deviation 1 over all texts, :math:`s` is its BM25 score divided by that of a text of average
+    length that has each word of the query once, and :math:`w` is `words`. Words that the query has and no text has are
+    among them. So the unit of the distances does not matter, and one shared word of many counts little. If no text has
+    a word of the query, the distances alone decide.
+
+    A search with words or phrases compares each query with all texts; memory is bounded. For an embedding that is a
+    matrix product.
 
     Examples
     --------
@@ -176,7 +195,8 @@ class TextSearch(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "pipeline": [HasMethods(["fit", "transform"]), None],
-        "words": [StrOptions({"z-score", "share"}), None],
+        "words": [Interval(Real, 0, None, closed="neither"), None],
+        "language": [str, None],
         **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "growth")},
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -186,7 +206,8 @@ class TextSearch(BaseEstimator):
         self,
         pipeline: Any = None,
         *,
-        words: str | None = "z-score",
+        words: float | None = 20.0,
+        language: str | None = "english",
         n_neighbors: int = 5,
         growth: float | None = 2.0,
         n_jobs: int | None = None,
@@ -194,6 +215,7 @@ class TextSearch(BaseEstimator):
     ):
         self.pipeline = pipeline
         self.words = words
+        self.language = language
         self.n_neighbors = n_neighbors
         self.growth = growth
         self.n_jobs = n_jobs
@@ -222,6 +244,8 @@ class TextSearch(BaseEstimator):
         self._validate_params()
         if self.words is not None:
             import_bm25s()
+            if self.language is not None:
+                check_language(self.language)
         vectorizer, last = split_pipeline(make_text_embedding() if self.pipeline is None else clone(self.pipeline))
         if vectorizer is None:
             raise TypeError("pipeline must turn texts into groups first: see make_text_embedding.")
@@ -233,7 +257,7 @@ class TextSearch(BaseEstimator):
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
         algorithm = "auto" if self.words is None else "exact"
         index = GroupNeighbors(last, algorithm=algorithm, **self._shared_params()).fit(groups[known])
-        words = None if self.words is None else WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)))
+        words = WordIndex.of(words_of(texts[known], _tokenizer_of(vectorizer)), self.language)
         self._keep(vectorizer, index, words, known, len(texts))
         return self
 
@@ -260,9 +284,8 @@ class TextSearch(BaseEstimator):
         groups = self.vectorizer_.transform(texts)
         warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
-        index, words = self.index_, self.words_
-        if words is not None:
-            words = words.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
+        words = self.words_.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
+        index = self.index_
         if len(known):
             index = copy(index).set_params(**self._shared_params()).partial_fit(groups[known])
         every = np.concatenate([self.known_, self.n_texts_ + known])
@@ -279,7 +302,9 @@ class TextSearch(BaseEstimator):
         Parameters
         ----------
         X : list of str or of lists of str, default=None
-            Queries. A list of texts is one query, by the pooled model of all their words. ``None`` means the indexed
+            Queries. A string finds only texts that contain what it has in quotes: the same words in the same order,
+            whatever their case and the punctuation between them. A list of texts is one query, by the pooled model of
+            all their words; quotes in them are part of the examples and exclude no text. ``None`` means the indexed
             texts that have words, each of which does not find itself.
         n_neighbors : int, default=None
             Overrides the parameter `n_neighbors`.
@@ -287,42 +312,53 @@ class TextSearch(BaseEstimator):
         Returns
         -------
         hits : TextHits
-            With `indices`, `scores`, `distances` and `word_scores`, sorted by score. A query without words gives a
-            warning and a row of indices -1 and values NaN.
+            With `indices`, `scores`, `distances` and `word_scores`, sorted by score. If fewer texts contain what is in
+            quotes, the rest of the row has indices -1 and values NaN. A query without words, or with a phrase that no
+            text contains, gives a warning, and its whole row has these values.
         """
         self = snapshot(self)
         check_is_fitted(self, "index_")
         self._validate_params()
-        if self.words is not None and self.words_ is None:
-            raise ValueError(f"words={self.words!r} needs the words of the texts, which were not kept: call fit again.")
         k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
-        queries = None if X is None else Queries.of(X)
-        groups = None if queries is None else self.look_up(queries)
-        if queries is not None and groups is not None and not groups.sizes.all():
-            return self._search_some(queries, groups.sizes > 0, k)
-        index = copy(self.index_).set_params(**self._shared_params())
-        if self.words is None:
-            distances, found = index.kneighbors(groups, k)
-            return TextHits(self.known_[found], -distances, distances, None)
-        parts = zip(*self._best_of_blocks(index, groups, queries, k), strict=True)
-        found, *values = map(np.concatenate, parts)
-        return TextHits(self.known_[found], *values)
-
-    def _search_some(self, queries: Queries, asked: np.ndarray, k: int) -> TextHits:
-        """Search for the queries that have words; the rows of the others say that nothing was found."""
+        if X is None:
+            return self._find(None, None, k)
+        queries = Queries.of(X)
+        groups = self.look_up(queries)
+        asked = groups.sizes > 0
+        if asked.all():
+            return self._find(queries, groups, k)
         if not asked.any():
             raise ValueError("No query has a word: give at least one that has.")
         first = int(np.argmin(asked))
-        warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=3)
-        found = self.search(queries[asked], k)
+        warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=2)
+        return _spread(self._find(queries[asked], groups[np.flatnonzero(asked)], k), asked)
 
-        def spread(part: Any, missing: float = np.nan) -> Any:
-            rows = np.full((len(asked), k), missing, part.dtype)
-            rows[asked] = part
-            return rows
+    def _find(self, queries: Queries | None, groups: Groups | None, k: int) -> TextHits:
+        """The k best texts for queries that have words."""
+        index = copy(self.index_).set_params(**self._shared_params())
+        containing = {} if queries is None else self._texts_containing(queries)
+        if self.words is None and not containing:
+            distances, found = index.kneighbors(groups, k)
+            return TextHits(self.known_[found], -distances, distances, None)
+        parts = zip(*self._best_of_blocks(index, groups, queries, containing, k), strict=True)
+        places, scores, distances, word_scores = map(np.concatenate, parts)
+        found = np.isfinite(scores)
+        scores, distances, word_scores = (np.where(found, part, np.nan) for part in (scores, distances, word_scores))
+        indices = np.where(found, self.known_[places], -1)
+        return TextHits(indices, scores, distances, None if self.words is None else word_scores)
 
-        word_scores = None if found.word_scores is None else spread(found.word_scores)
-        return TextHits(spread(found.indices, -1), spread(found.scores), spread(found.distances), word_scores)
+    def _texts_containing(self, queries: Queries) -> dict[int, np.ndarray]:
+        """Places of the texts that contain all phrases of a query, for each query that has phrases."""
+        containing = {}
+        for i, phrases in enumerate(queries.phrases):
+            words = [words_of([phrase], _tokenizer_of(self.vectorizer_)) for phrase in phrases]
+            found = [self.words_.texts_with([w.distinct[n] for n in w.numbers]) for w in words if len(w.numbers)]
+            if found:
+                containing[i] = reduce(np.intersect1d, found)
+                if not len(containing[i]):
+                    named = " and ".join(f'"{phrase:.60}"' for phrase in phrases)
+                    warnings.warn(f"No text contains {named}: nothing is found for that query.", stacklevel=4)
+        return containing
 
     def explain(self, query: Query | Groups, text: str | Groups) -> Any:
         """Explain the distance of a text to a query by pairs of their words.
@@ -381,32 +417,47 @@ class TextSearch(BaseEstimator):
         check_indices(self.known_, self.n_texts_)
         if len(self.known_) != self.index_.n_groups_:
             raise ValueError(f"{self.index_.n_groups_} texts with words are expected")
-        if self.words_ is not None:
-            self.words_.check(len(self.known_))
+        self.words_.check(len(self.known_))
 
     def _best_of_blocks(
-        self, index: GroupNeighbors, groups: Groups | None, queries: Queries | None, k: int
+        self,
+        index: GroupNeighbors,
+        groups: Groups | None,
+        queries: Queries | None,
+        containing: dict[int, np.ndarray],
+        k: int,
     ) -> Iterator[tuple[np.ndarray, ...]]:
-        """Places, scores, distances and word scores of the k best texts of each query, some queries at a time."""
-        words: Any = self.words_
-        if queries is None:
-            asked = words.own_numbers()
-        else:
-            asked = words.numbers(queries.words(_tokenizer_of(self.vectorizer_)))
+        """Places, scores, distances and word scores of the k best texts of each query, some queries at a time.
+
+        Texts that are not to be found have scores of minus infinity.
+        """
+        terms = self._terms_of(queries)
+        asked_groups = np.arange(len(self.known_)) if groups is None else groups
         start = 0
-        asked_groups = np.arange(len(words)) if groups is None else groups
         for distances, _ in search_of(index).distance_blocks(asked_groups, self_distance=0):
             block = slice(start, start + len(distances))
             start = block.stop
-            others = ~np.eye(len(distances), len(words), block.start, dtype=bool) if queries is None else np.True_
-            word_scores = words.scores(asked[block])
-            if self.words == "z-score":
-                scores = z_scores(word_scores, others) - z_scores(distances, others)
+            findable = np.ones(distances.shape, dtype=bool)
+            if queries is None:
+                findable[np.arange(len(distances)), np.arange(block.start, block.stop)] = False
+            if self.words is None:
+                scores, word_scores = -distances, np.zeros_like(distances)
             else:
-                bounds = words.bounds(asked[block])[:, None]
-                scores = 1 - distances + _WORDS_COUNT * word_scores / np.where(bounds > 0, bounds, 1)
-            values, places = smallest(np.where(others, -scores, np.inf), k)
+                word_scores = self.words_.scores(terms[block])
+                units = self.words_.units(terms[block])[:, None]
+                scores = self.words * (word_scores / np.where(units > 0, units, 1)) ** 2 - z_scores(distances, findable)
+            for row in containing.keys() & set(range(block.start, block.stop)):
+                findable[row - block.start] = np.isin(np.arange(len(self.known_)), containing[row])
+            values, places = smallest(np.where(findable, -scores, np.inf), k)
             yield places, -values, *(np.take_along_axis(v, places, axis=1) for v in (distances, word_scores))
+
+    def _terms_of(self, queries: Queries | None) -> list[list[int]]:
+        """Numbers of the terms of each query, or of each text; none if words do not count."""
+        if self.words is None:
+            return []
+        if queries is None:
+            return self.words_.own_numbers()
+        return self.words_.numbers(queries.words(_tokenizer_of(self.vectorizer_)))
 
     def _shared_params(self) -> dict[str, Any]:
         """Parameters of the search that its index has, too."""
@@ -426,6 +477,18 @@ def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
     deviation = rows.std(axis=1, keepdims=True, where=counted, dtype=np.float64)
     equal = deviation <= _ROUNDING * np.finfo(rows.dtype).eps * np.abs(rows).max(axis=1, keepdims=True)
     return (rows - mean.astype(rows.dtype)) / np.where(equal, np.inf, deviation).astype(rows.dtype)
+
+
+def _spread(hits: TextHits, asked: np.ndarray) -> TextHits:
+    """The rows of the queries that were asked; the others say that nothing was found."""
+
+    def spread(part: Any, missing: float = np.nan) -> Any:
+        rows = np.full((len(asked), *part.shape[1:]), missing, part.dtype)
+        rows[asked] = part
+        return rows
+
+    word_scores = None if hits.word_scores is None else spread(hits.word_scores)
+    return TextHits(spread(hits.indices, -1), spread(hits.scores), spread(hits.distances), word_scores)
 
 
 def _tokenizer_of(vectorizer: Any) -> Any:
