@@ -9,6 +9,7 @@ whether a sentence and its planted text are duplicates.
 """
 
 import argparse
+import html
 import random
 import re
 import shutil
@@ -56,6 +57,38 @@ SHORT += [("it is", "it's"), ("that is", "that's"), ("there is", "there's"), ("h
 SHORT += [(f"{who} are", f"{who}'re") for who in ("we", "you", "they")] + [("i am", "i'm"), ("can not", "can't")]
 SHORT += [(f"{who} have", f"{who}'ve") for who in ("i", "we", "you", "they")] + [("i will", "i'll")]
 SPLIT = [(long, short.replace("'", " '")) for long, short in SHORT]  # as the sentences are tokenised
+_BRITISH = """
+    aeroplane:airplane ageing:aging aluminium:aluminum analyse:analyze analysed:analyzed apologise:apologize
+    apologised:apologized armour:armor armoured:armored authorised:authorized behaviour:behavior cancelled:canceled
+    cancelling:canceling catalogue:catalog centre:center centred:centered centres:centers cheque:check
+    civilisation:civilization colour:color coloured:colored colourful:colorful colours:colors councillor:councilor
+    counselling:counseling counsellor:counselor criticise:criticize criticised:criticized criticising:criticizing
+    defence:defense defences:defenses dialogue:dialog draught:draft encyclopaedia:encyclopedia endeavour:endeavor
+    enrol:enroll equalled:equaled favour:favor favourable:favorable favoured:favored favourite:favorite fibre:fiber
+    finalise:finalize flavour:flavor foetus:fetus fuelled:fueled fulfil:fulfill grey:gray harbour:harbor honour:honor
+    honoured:honored honouring:honoring humour:humor instalment:installment jewellery:jewelry judgement:judgment
+    kilometre:kilometer kilometres:kilometers labelled:labeled labour:labor labourer:laborer legalise:legalize
+    leukaemia:leukemia licence:license litre:liter litres:liters manoeuvre:maneuver marvellous:marvelous
+    maximise:maximize memorise:memorize metre:meter metres:meters minimise:minimize mobilise:mobilize
+    modelling:modeling mould:mold moustache:mustache mum:mom neighbour:neighbor neighbourhood:neighborhood
+    neighbouring:neighboring neighbours:neighbors normalise:normalize offence:offense offences:offenses
+    organisation:organization organisations:organizations organise:organize organised:organized organiser:organizer
+    organising:organizing orthopaedic:orthopedic paediatric:pediatric paralysed:paralyzed parlour:parlor plough:plow
+    practising:practicing prioritise:prioritize privatisation:privatization programme:program programmes:programs
+    pyjamas:pajamas realise:realize realised:realized recognise:recognize recognised:recognized rumour:rumor
+    rumours:rumors sceptical:skeptical signalled:signaled skilful:skillful specialised:specialized
+    specialist:specialist stabilise:stabilize standardised:standardized storey:story summarise:summarize
+    symbolise:symbolize sympathise:sympathize theatre:theater theatres:theaters totalling:totaling
+    totalled:totaled towards:toward travelled:traveled traveller:traveler travellers:travelers travelling:traveling
+    tumour:tumor tyre:tire tyres:tires utilise:utilize vapour:vapor visualise:visualize whilst:while woollen:woolen
+"""
+SPELLINGS = dict(pair.split(":") for pair in _BRITISH.split())
+SPELLINGS |= {american: british for british, american in SPELLINGS.items()}
+UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+UNITS += "sixteen seventeen eighteen nineteen".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+TAGS = ["<b>{}</b>", "<i>{}</i>", "<em>{}</em>", "<strong>{}</strong>", '<a href="https://example.org/a?b=1">{}</a>']
+TAGS += ['<span class="text">{}</span>', "<u>{}</u>", "<code>{}</code>"]
 
 
 # Near-copies --------------------------------------------------------------------------------------------------------
@@ -96,23 +129,71 @@ def reorder_clauses(words, rng):
     return " ".join([*second, ",", *first, *end])
 
 
-def mistype(words, rng):
-    places = [i for i, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
+def mistype(words, rng, n_errors=1, fewest_letters=4):
+    places = [i for i, word in enumerate(words) if len(word) >= fewest_letters and word.isalpha()]
     if not places:
         return None
     i = rng.choice(places)
-    word = words[i]
-    k = rng.randrange(len(word))
-    letter = rng.choice(string.ascii_lowercase)
-    wrong = rng.choice(
-        [
-            word[:k] + word[k : k + 2][::-1] + word[k + 2 :],
-            word[:k] + word[k + 1 :],
-            word[:k] + letter + word[k:],
-            word[:k] + letter + word[k + 1 :],
-        ]
-    )
-    return None if wrong == word else " ".join([*words[:i], wrong, *words[i + 1 :]])
+    wrong = words[i]
+    for _ in range(n_errors):
+        k = rng.randrange(len(wrong))
+        letter = rng.choice(string.ascii_lowercase)
+        wrong = rng.choice(
+            [
+                wrong[:k] + wrong[k : k + 2][::-1] + wrong[k + 2 :],
+                wrong[:k] + wrong[k + 1 :],
+                wrong[:k] + letter + wrong[k:],
+                wrong[:k] + letter + wrong[k + 1 :],
+            ]
+        )
+    return None if wrong == words[i] else " ".join([*words[:i], wrong, *words[i + 1 :]])
+
+
+def mistype_twice(words, rng):
+    return mistype(words, rng, n_errors=2, fewest_letters=8)
+
+
+def change_spelling(words, rng):
+    """All words that are spelled differently in British and American English."""
+    return " ".join(SPELLINGS.get(word, word) for word in words)
+
+
+def in_words(number):
+    """A number below 100."""
+    return UNITS[number] if number < 20 else "-".join([TENS[number // 10 - 2], UNITS[number % 10]][: 1 + bool(number % 10)])
+
+
+def change_numerals(words, rng):
+    """A number in digits that was in words, or the other way round."""
+    numerals = {in_words(number): str(number) for number in range(100)}
+    numerals |= {digits: name for name, digits in numerals.items()}
+    places = [i for i, word in enumerate(words) if word in numerals]
+    if not places:
+        return None
+    i = rng.choice(places)
+    return " ".join([*words[:i], numerals[words[i]].replace("-", rng.choice("- ")), *words[i + 1 :]])
+
+
+def mark_up(words, rng):
+    """Tags around a word or the whole text, a line break, or characters as entities."""
+    i, kind = rng.randrange(len(words)), rng.choice(["word", "text", "break", "entities", "space"])
+    if kind == "word":
+        return " ".join([*words[:i], rng.choice(TAGS).format(words[i]), *words[i + 1 :]])
+    if kind == "text":
+        return rng.choice(["<p>{}</p>", "<div>{}</div>", "<li>{}</li>", "<td>{}</td>"]).format(" ".join(words))
+    if kind == "break":
+        return " ".join(words[: i + 1]) + rng.choice(["<br>", "<br/>", "<br />"]) + " ".join(words[i + 1 :])
+    escaped = html.escape(" ".join(words))
+    return escaped if kind == "entities" and escaped != " ".join(words) else escaped.replace(" ", "&nbsp;", 1)
+
+
+def hyphenate(words, rng):
+    places = [i for i, word in enumerate(words) if len(word) >= 6 and word.isalpha()]
+    if not places:
+        return None
+    i = rng.choice(places)
+    k = rng.randrange(2, len(words[i]) - 1)
+    return " ".join([*words[:i], f"{words[i][:k]}-\n{words[i][k:]}", *words[i + 1 :]])
 
 
 def put_in(words, rng):
@@ -206,6 +287,20 @@ class ChangeWord:
         return " ".join([*words[:i], rng.choice(others), *words[i + 1 :]]) if others else None
 
 
+    def exchange(self, words, rng):
+        """Two names, or else two other content words, that change places."""
+        names = [i for i, word in enumerate(words) if word in NAMES]
+        others = [i for i, word in enumerate(words) if word.isalpha() and self.rows.get(word, 0) >= self.n_common]
+        places = names if len({words[i] for i in names}) > 1 else others
+        if len({words[i] for i in places}) < 2:
+            return None
+        i, j = rng.sample(places, 2)
+        changed = list(words)
+        changed[i], changed[j] = words[j], words[i]
+        return " ".join(changed)
+
+
+CONTENT = ChangeWord()
 NEAR_COPIES = {
     "case": change_case,
     "punctuation": change_punctuation,
@@ -215,26 +310,36 @@ NEAR_COPIES = {
     "an article or adverb put in": put_in,
     "contraction written out, or back": write_out,
 }
+NEWER_COPIES = {
+    "two typing errors in a word": mistype_twice,
+    "British or American spelling": change_spelling,
+    "a number in words or digits": change_numerals,
+    "HTML": mark_up,
+    "a hyphen at a line end": hyphenate,
+}
 LOOK_ALIKES = {
     "a number": change_number,
     "a name": change_name,
     "a negation": negate,
-    "a content word": ChangeWord(),
+    "a content word": CONTENT,
+    "two words change places": CONTENT.exchange,
 }
 SIGNS = {"a sign": change_sign}  # look-alikes, too, but most methods drop signs before they compare
-RULES = [*NEAR_COPIES, *LOOK_ALIKES, *SIGNS]
+RULES = [*NEAR_COPIES, *NEWER_COPIES, *LOOK_ALIKES, *SIGNS]
 
 
 def plant(sentences, seed):
     """Triples of a sentence, its planted text and the rule, among the rules that apply the least used so far.
 
-    A rule that returns two texts puts the first in place of the sentence.
+    A rule that returns two texts puts the first in place of the sentence. Few sentences have a word with two spellings:
+    those are kept for the rules that need them.
     """
     rng = random.Random(seed)
     planted, counts = [], dict.fromkeys(RULES, 0)
     for k, sentence in enumerate(rng.sample(sentences, len(sentences))):
         words = sentence.split()
-        rules = (NEAR_COPIES, LOOK_ALIKES, NEAR_COPIES, LOOK_ALIKES, SIGNS)[k % 5]
+        rules = (NEAR_COPIES, LOOK_ALIKES, NEWER_COPIES, LOOK_ALIKES, SIGNS)[k % 5]
+        rules = rules if SPELLINGS.keys().isdisjoint(words) else NEWER_COPIES
         for name in sorted(rules, key=counts.__getitem__):
             found = rules[name](words, rng) if len(words) >= FEWEST_WORDS else None
             one, other = found if isinstance(found, tuple) else (sentence, found)

@@ -190,6 +190,15 @@ def linked_sets(first: np.ndarray, pairs: Iterable[tuple[np.ndarray, np.ndarray,
     sets : list of ndarray
         Indices of each set of two groups or more, in increasing order.
     """
+    left, right, distances = collected(pairs)
+    labels = _complete_linkage(len(first), left, right, distances)[first]
+    order = np.argsort(labels, kind="stable")
+    sets = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return sorted((members for members in sets if len(members) > 1), key=lambda members: members[0])
+
+
+def collected(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All near pairs, as `near_pairs` yields them, in three arrays; raise if they do not fit into the memory."""
     found, n_found, most = [], 0, count_within(_PAIR_BYTES)
     for part in pairs:
         found.append(part)
@@ -200,10 +209,7 @@ def linked_sets(first: np.ndarray, pairs: Iterable[tuple[np.ndarray, np.ndarray,
             )
     empty = np.empty(0, dtype=np.intp)
     left, right, distances = (np.concatenate(column) for column in zip((empty, empty, empty), *found, strict=True))
-    labels = _complete_linkage(len(first), left, right, distances)[first]
-    order = np.argsort(labels, kind="stable")
-    sets = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    return sorted((members for members in sets if len(members) > 1), key=lambda members: members[0])
+    return left, right, distances
 
 
 def _complete_linkage(n: int, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:

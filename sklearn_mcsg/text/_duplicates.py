@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.engine.chance import FEW_GROUPS
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.search.duplicates import check_limit, duplicate_limits, linked_sets, near_pairs, steps_of
+from sklearn_mcsg.search.duplicates import check_limit, collected, duplicate_limits, linked_sets, near_pairs, steps_of
 from sklearn_mcsg.similarity import fitted_comparer
+from sklearn_mcsg.text._near_copies import NearCopies, Pairs
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_texts
 from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.tables import PieceIds, SideBySide, StaticTable
-from sklearn_mcsg.text.wording import FOLDED, Wordings
-
-_THRESHOLD = 0.6  # of texts that may be duplicates
-_EVERY_PAIR = 2.0  # no distance of embeddings is larger
+from sklearn_mcsg.text.wording import FOLDED
 
 
 def find_duplicate_texts(
     texts: Iterable[str],
     *,
+    overlap: float | None = None,
+    against: Iterable[str] | None = None,
     threshold: float | None = None,
     level: float | None = None,
     pipeline: Pipeline | None = None,
@@ -89,28 +89,35 @@ def find_duplicate_texts(
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
     check_limit(threshold, level)
-    tokenised = TokenisedTexts.of(texts)
-    words = Tokens.of(tokenised, FOLDED)
-    first = _first_equal(tokenised, words)
-    kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
-    if len(kept) < 2 and level is None:
-        return linked_sets(first, [])
-    if threshold is None and level is None:
-        threshold = _THRESHOLD if len(kept) >= FEW_GROUPS else _EVERY_PAIR
+    if overlap is not None and not (isinstance(overlap, Real) and 0 < float(overlap) <= 1):
+        raise ValueError(f"overlap must be a share above 0, at most 1, got {overlap!r}.")
     before, last = steps_of(make_text_embedding(random_state=0) if pipeline is None else pipeline, n_jobs)
     if before is None:
         raise TypeError(
             f"pipeline must turn texts into groups before it compares them, as make_text_embedding() does, got "
             f"{type(pipeline).__name__}."
         )
-    groups = before.fit_transform(tokenised[kept])
-    if isinstance(groups, Groups):
-        warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
-    comparer = fitted_comparer(last, groups)
-    limits = duplicate_limits(comparer, threshold, level, random_state=0)
-    wordings = Wordings(words[kept], *_vocabulary(before[0]))
-    near = near_pairs(comparer, limits, np.arange(len(kept)), verbose)
-    return linked_sets(first, _same(near, wordings, kept))
+    tokenised = TokenisedTexts.of(texts)
+    n_texts = len(tokenised)
+    if against is not None:
+        tokenised = TokenisedTexts([*tokenised, *TokenisedTexts.of(against)])
+    words = Tokens.of(tokenised, FOLDED)
+    first = _first_equal(tokenised, words)
+    kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
+    copies = NearCopies(words[kept], *_vocabulary(before[0]))
+    pairs = copies.pairs() if overlap is None else copies.overlapping(overlap)
+    if threshold is None and level is None:
+        first[...] = _merged(first, kept, copies.first)
+        found: Iterable[Pairs] = ((kept[left], kept[right], distances) for left, right, distances in pairs)
+    else:
+        groups = before.fit_transform(tokenised[kept])
+        if isinstance(groups, Groups):
+            warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
+        comparer = fitted_comparer(last, groups)
+        limits = duplicate_limits(comparer, threshold, level, random_state=0)
+        near = near_pairs(comparer, limits, np.arange(len(kept)), verbose)
+        found = _same(near, copies.first, pairs, kept)
+    return linked_sets(first, found) if against is None else _matches(n_texts, first, *collected(found))
 
 
 def _first_equal(texts: TokenisedTexts, words: Tokens) -> np.ndarray:
@@ -121,6 +128,13 @@ def _first_equal(texts: TokenisedTexts, words: Tokens) -> np.ndarray:
         own = words.numbers[words.offsets[i] : words.offsets[i + 1]]
         first.append(seen.setdefault(own.tobytes() or text.strip(), i))
     return np.array(first, dtype=np.intp)
+
+
+def _merged(first: np.ndarray, kept: np.ndarray, first_of_kept: np.ndarray) -> np.ndarray:
+    """Index of the first text that stands for each text, given those that stand for the kept ones among them."""
+    new = np.arange(len(first))
+    new[kept] = kept[first_of_kept]
+    return new[first]
 
 
 def _vocabulary(vectorizer: Any) -> tuple[Any, bool]:
@@ -137,8 +151,26 @@ def _vocabulary(vectorizer: Any) -> tuple[Any, bool]:
     return table.in_order, isinstance(vectorizer.frequencies, str)
 
 
-def _same(near: Iterable, wordings: Wordings, kept: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The near pairs of texts that no word makes different, as indices among all texts."""
+def _same(near: Iterable[Pairs], first: np.ndarray, pairs: Iterable[Pairs], kept: np.ndarray) -> Iterator[Pairs]:
+    """The near pairs of kept texts that words do not make different, as indices among all texts."""
+    left, right, _ = collected(pairs)
+    same = np.sort(left * len(kept) + right)
     for left, right, distances in near:
-        same = wordings.same(left, right)
-        yield kept[left[same]], kept[right[same]], distances[same]
+        one, other = np.sort([first[left], first[right]], axis=0)
+        chosen = (one == other) | np.isin(one * len(kept) + other, same)
+        yield kept[left[chosen]], kept[right[chosen]], distances[chosen]
+
+
+def _matches(n: int, first: np.ndarray, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Each of the first n texts that is among the others, and the nearest of these: the first, if several are."""
+    nobody = len(first)
+    other = np.full(nobody, nobody)
+    np.minimum.at(other, first[n:], np.arange(n, nobody))
+    one, match = np.concatenate([first[:n], left, right]), np.concatenate([first[:n], right, left])
+    order = np.lexsort((other[match], np.concatenate([np.full(n, -1.0), distances, distances]), one))
+    order = order[other[match[order]] < nobody]
+    nodes, place = np.unique(one[order], return_index=True)
+    nearest = np.full(nobody, nobody)
+    nearest[nodes] = other[match[order[place]]]
+    found = np.flatnonzero(nearest[first[:n]] < nobody)
+    return np.column_stack([found, nearest[first[found]] - n])
