@@ -77,16 +77,19 @@ _BRITISH = """
     practising:practicing prioritise:prioritize privatisation:privatization programme:program programmes:programs
     pyjamas:pajamas realise:realize realised:realized recognise:recognize recognised:recognized rumour:rumor
     rumours:rumors sceptical:skeptical signalled:signaled skilful:skillful specialised:specialized
-    specialist:specialist stabilise:stabilize standardised:standardized storey:story summarise:summarize
+    stabilise:stabilize standardised:standardized storey:story summarise:summarize
     symbolise:symbolize sympathise:sympathize theatre:theater theatres:theaters totalling:totaling
     totalled:totaled towards:toward travelled:traveled traveller:traveler travellers:travelers travelling:traveling
     tumour:tumor tyre:tire tyres:tires utilise:utilize vapour:vapor visualise:visualize whilst:while woollen:woolen
 """
 SPELLINGS = dict(pair.split(":") for pair in _BRITISH.split())
 SPELLINGS |= {american: british for british, american in SPELLINGS.items()}
-UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
-UNITS += "sixteen seventeen eighteen nineteen".split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_UNITS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+UNITS, TENS = _UNITS.split(), _TENS.split()
 TAGS = ["<b>{}</b>", "<i>{}</i>", "<em>{}</em>", "<strong>{}</strong>", '<a href="https://example.org/a?b=1">{}</a>']
 TAGS += ['<span class="text">{}</span>', "<u>{}</u>", "<code>{}</code>"]
 
@@ -160,7 +163,8 @@ def change_spelling(words, rng):
 
 def in_words(number):
     """A number below 100."""
-    return UNITS[number] if number < 20 else "-".join([TENS[number // 10 - 2], UNITS[number % 10]][: 1 + bool(number % 10)])
+    ten, unit = divmod(number, 10)
+    return UNITS[number] if number < 20 else "-".join([TENS[ten - 2], *([UNITS[unit]] if unit else [])])
 
 
 def change_numerals(words, rng):
@@ -285,7 +289,6 @@ class ChangeWord:
         near = np.argsort(-(self.vectors @ self.vectors[self.rows[words[i]]]), kind="stable")[1:11]
         others = [self.words[row] for row in near if self.words[row].isalpha()]
         return " ".join([*words[:i], rng.choice(others), *words[i + 1 :]]) if others else None
-
 
     def exchange(self, words, rng):
         """Two names, or else two other content words, that change places."""

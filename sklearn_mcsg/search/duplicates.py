@@ -51,7 +51,8 @@ def find_duplicates(
         Accepted rate of false positives: random pairs that are called duplicates. It takes the place of a threshold.
         The threshold then follows from `ModelComparisonSimilarity.calibrate`, extrapolated to small levels; there must
         be at least 50 groups. Among n groups there are n (n - 1) / 2 pairs: a level of 1e-5 gives one false pair among
-        450 groups.
+        450 groups. Small levels are extrapolated by a normal tail. Embeddings of texts do not have one: pairs of the
+        same topic are nearer, and far more pairs are joined than the level says. Give a threshold there.
     similarity : estimator, default=None
         What compares groups: see `GroupNeighbors`.
     random_state : int, RandomState instance or None, default=0
@@ -205,7 +206,8 @@ def collected(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tup
         n_found += len(part[0])
         if n_found > most:
             raise ValueError(
-                f"More than {most:,} pairs are within the threshold: lower it, or raise scikit-learn's working_memory."
+                f"More than {most:,} pairs are near: lower the threshold or the level, raise the overlap of texts, or "
+                "raise scikit-learn's working_memory."
             )
     empty = np.empty(0, dtype=np.intp)
     left, right, distances = (np.concatenate(column) for column in zip((empty, empty, empty), *found, strict=True))

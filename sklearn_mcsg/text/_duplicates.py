@@ -1,10 +1,10 @@
-"""Near-duplicate texts: near by their embeddings, and without a word that makes a difference."""
+"""Near-duplicate texts: without a word that makes a difference and, if that is asked for, near by their embeddings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from numbers import Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -21,38 +21,74 @@ from sklearn_mcsg.text.tables import PieceIds, SideBySide, StaticTable
 from sklearn_mcsg.text.wording import FOLDED
 
 
+@overload
 def find_duplicate_texts(
     texts: Iterable[str],
     *,
+    against: None = None,
     overlap: float | None = None,
-    against: Iterable[str] | None = None,
     threshold: float | None = None,
     level: float | None = None,
     pipeline: Pipeline | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> list[np.ndarray]:
+) -> list[np.ndarray]: ...
+
+
+@overload
+def find_duplicate_texts(
+    texts: Iterable[str],
+    *,
+    against: Iterable[str],
+    overlap: float | None = None,
+    threshold: float | None = None,
+    level: float | None = None,
+    pipeline: Pipeline | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> np.ndarray: ...
+
+
+def find_duplicate_texts(
+    texts: Iterable[str],
+    *,
+    against: Iterable[str] | None = None,
+    overlap: float | None = None,
+    threshold: float | None = None,
+    level: float | None = None,
+    pipeline: Pipeline | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[np.ndarray] | np.ndarray:
     """Find sets of texts that say the same in nearly the same words.
 
-    Two texts are duplicates if their embeddings are near and no word makes a difference. Case, punctuation, spacing,
-    contractions, articles, auxiliaries, adverbs such as "really", typing errors and the order of clauses make no
-    difference. A number, a name, a negation or any other content word that only one of the texts has makes one,
-    whatever its vector. So does a mathematical or currency sign, a minus before a number, "%" or an emoji. All texts of
-    a set are duplicates of each other.
+    Two texts are duplicates if no word makes a difference. Case, punctuation, spacing, contractions, articles,
+    auxiliaries, adverbs such as "really", typing errors, British and American spelling, numbers in words or digits,
+    HTML, hyphens at line ends and the place of a clause make no difference. A number, a name, a negation or any other
+    content word that only one of the texts has makes one. So do two names that have changed places, a mathematical or
+    currency sign, a minus before a number, "%" or an emoji. All texts of a set are duplicates of each other.
 
     Parameters
     ----------
     texts : iterable of str
         The texts. Texts without words are duplicates if they are equal.
+    against : iterable of str, default=None
+        Other texts. If given, the texts are compared with these, and not with each other: which texts for training are
+        also among those for testing?
+    overlap : float, default=None
+        The least share of words in common, above 0 and at most 1, for texts of which a part is the same, such as a text
+        with another last sentence. It is the share of the longer text's content words that the other one has too, in
+        any order. ``None`` means the strict rule above.
     threshold : float, default=None
-        Largest distance between duplicates: one minus the cosine of their embeddings. ``None`` means 0.6, which lets
-        words decide, or no limit for fewer than 50 different texts, because embeddings are relative to the corpus.
+        Largest distance between duplicates: one minus the cosine of their embeddings. ``None`` means that words alone
+        decide.
     level : float, default=None
         Accepted rate of false positives: random pairs within the threshold. It takes the place of a threshold, as in
         `find_duplicates`. Words are compared in any case, so fewer false duplicates are found.
     pipeline : Pipeline, default=None
-        Pipeline for texts: it turns them into embeddings. ``None`` means `make_text_embedding`. A pipeline whose last
-        step compares groups also works, with the threshold in its output.
+        Pipeline for texts: the vocabulary of its vectors tells typing errors from words, and with a threshold or a
+        level it turns texts into embeddings. ``None`` means `make_text_embedding`. A pipeline whose last step compares
+        groups also works, with the threshold in its output.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
     verbose : int, default=0
@@ -60,31 +96,43 @@ def find_duplicate_texts(
 
     Returns
     -------
-    duplicates : list of ndarray
-        Indices of each set of two texts or more, in increasing order.
+    duplicates : list of ndarray, or ndarray of shape (n_found, 2)
+        Indices of each set of two texts or more, in increasing order. With `against`, one row for each text that is
+        also among the others: its index, and the index of its nearest duplicate in `against`, the first of several.
 
     Notes
     -----
+    Texts are grouped by their words, and only texts of a group are compared, so time grows about as fast as the number
+    of texts. With a threshold or a level, the embeddings of all pairs are compared as well.
+
+    A clause is moved if neighbouring parts of a text have changed places and one of them has three content words or
+    more. Shorter parts may be names or objects: "dog bites man" and "man bites dog" are not duplicates.
+
     An emoji counts as a word, because it may turn the meaning: "Well done" and "Well done" with an angry face are not
     duplicates. Its place, its repetition and its skin tone make no difference. Stars, bullets, arrows between words and
     trademark signs are punctuation.
 
-    The lists of light words are English. In other languages the most frequent words of the vectors are light, such as
-    articles, and other words make a difference. A misspelling is recognised if the vectors know the right word and
-    not the wrong one.
+    The lists of light words and of number words and the rules of spelling are English. In other languages the most
+    frequent words of the vectors are light, such as articles, and other words make a difference. A misspelling is
+    recognised if the right word is in the texts, too, and if the vectors know it well and the wrong word hardly or not
+    at all. Two errors in a word of eight letters or more are recognised if the vectors know 100,000 words or more.
 
     Examples
     --------
     >>> from sklearn_mcsg import find_duplicate_texts
     >>> texts = [
     ...     "The ferry doesn't leave before 9.",
-    ...     "The ferry does not leave before 9!",
+    ...     "The ferry does not leave before nine!",
     ...     "The ferry does not leave before 8.",
     ...     "The ferry does leave before 9.",
     ...     "the FERY does not really leave before 9",
     ... ]
     >>> find_duplicate_texts(texts)
     [array([0, 1, 4])]
+    >>> find_duplicate_texts(texts, overlap=0.6)
+    [array([0, 1, 2, 3, 4])]
+    >>> find_duplicate_texts(texts, against=["Ferries are late", "Does the ferry leave before 8?", texts[3]])
+    array([[3, 2]])
     """
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
@@ -106,10 +154,11 @@ def find_duplicate_texts(
     kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
     copies = NearCopies(words[kept], *_vocabulary(before[0]))
     pairs = copies.pairs() if overlap is None else copies.overlapping(overlap)
+    found: Iterable[Pairs] = ()
     if threshold is None and level is None:
-        first[...] = _merged(first, kept, copies.first)
-        found: Iterable[Pairs] = ((kept[left], kept[right], distances) for left, right, distances in pairs)
-    else:
+        first = _merged(first, kept, copies.first)
+        found = ((kept[left], kept[right], distances) for left, right, distances in pairs)
+    elif len(kept) > 1 or level is not None:
         groups = before.fit_transform(tokenised[kept])
         if isinstance(groups, Groups):
             warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)

@@ -99,7 +99,8 @@ def edits(a: str, b: str) -> tuple[int, int]:
     a, b = a[start:], b[start:]
     while a and b and a[-1] == b[-1]:
         a, b = a[:-1], b[:-1]
-    before, row = [], list(range(len(b) + 1))
+    before: list[int] = []
+    row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         last, before, row = before, row, [i]
         for j, y in enumerate(b, 1):

@@ -137,20 +137,22 @@ class NearCopies:
         return Tokens(distinct, numbers, offsets_of(np.bincount(text_of, minlength=len(self.words))))
 
     def _fused(self, numbers: np.ndarray, text_of: np.ndarray, has_digit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbours that the corpus also has as one word are that word: e mail, python 3; but not 2 1 and 21."""
+        """Neighbours that the corpus also has as one word are that word: e mail, python 3; not 2 1 (21), update d."""
         distinct = self.words.distinct
-        places = {word: form for word, form, light in zip(distinct, self._form, self._is_light, strict=True) if not light}
+        places = {
+            word: form for word, form, light in zip(distinct, self._form, self._is_light, strict=True) if not light
+        }
         codes = numbers[:-1].astype(np.int64) * len(distinct) + numbers[1:]
         codes[text_of[:-1] != text_of[1:]] = -1
         neighbours, place = np.unique(codes, return_inverse=True)
         one = np.full(len(neighbours), -1, dtype=np.intc)
         for k, code in enumerate(neighbours.tolist()):
             a, b = divmod(code, len(distinct))
-            if code >= 0 and not (has_digit[a] and has_digit[b]):
+            if code >= 0 and (len(distinct[b]) > 1 or has_digit[b]) and not (has_digit[a] and has_digit[b]):
                 one[k] = places.get(distinct[a] + distinct[b], -1)
         one = one[place]
         kept = np.ones(len(numbers), dtype=bool)
-        for k in np.flatnonzero(one >= 0):
+        for k in np.flatnonzero(one >= 0).tolist():
             if kept[k]:
                 numbers[k], kept[k + 1] = one[k], False
         return numbers[kept], text_of[kept]
@@ -181,7 +183,9 @@ class NearCopies:
                 text_of.append(text)
         empty = np.empty(0, dtype=np.intc)
         lengths = np.array([len(part) for part in parts], dtype=np.intp)
-        return Tokens(self.words.distinct, np.concatenate([empty, *parts]), offsets_of(lengths)), np.array(text_of)
+        return Tokens(self.words.distinct, np.concatenate([empty, *parts]), offsets_of(lengths)), np.array(
+            text_of, dtype=np.intp
+        )
 
     def _meant(self) -> dict[int, list[int]]:
         """The words that misspelled content words may stand for."""

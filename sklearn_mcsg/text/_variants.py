@@ -52,9 +52,10 @@ _COMPILED = [(re.compile(pattern), form) for pattern, form in _RULES]
 _UNITS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen
-""".split()
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-_DIGITS = {name: str(number) for number, name in enumerate(_UNITS)}
+"""
+_TENS_IN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS = dict(zip(_TENS_IN_WORDS.split(), range(20, 100, 10), strict=True))
+_DIGITS = {name: str(number) for number, name in enumerate(_UNITS.split())}
 _DIGITS |= {name: str(number) for name, number in _TENS.items()}
 _NUMERALS = _DIGITS.keys()
 _ZEROS = {"hundred": "00", "thousand": "000"}

@@ -1,7 +1,8 @@
 """The words of a text, written in one way: those that make a difference between two texts, and those that make none.
 
 Case, punctuation, spacing, contractions, markup, hyphens at line ends, and numbers in words or digits make no
-difference. A sign that carries meaning is a word: a mathematical or currency sign, a minus before a number, %, an emoji.
+difference. A sign that carries meaning is a word: a mathematical or currency sign, a minus before a number, %, or an
+emoji.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _BLOCKS = """
 """
 _VALUE = r"""(?: "[^"<>]*+" | '[^'<>]*+' | [^\s"'<>]++ )"""
 _TAG = re.compile(
-    rf"< /? (?: (?: {'|'.join(_INLINE.split())} ) | ({'|'.join(_BLOCKS.split())}) ) (?: \s++ [\w:-]++ \s*+ = \s*+ {_VALUE} )*+ \s*+ /? >", re.VERBOSE | re.IGNORECASE
+    rf"""
+    < /? (?: (?: {"|".join(_INLINE.split())} ) | ( {"|".join(_BLOCKS.split())} ) )
+    (?: \s++ [\w:-]++ \s*+ = \s*+ {_VALUE} )*+ \s*+ /? >
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 _LINE_END = re.compile(r"(?<=[^\W\d_]{2})[-\u2010\u00ad][ \t]*\r?\n[ \t]*(?=[^\W\d_]{2})")
@@ -62,7 +67,7 @@ _TOKEN = re.compile(
 
 
 def fold(text: str) -> list[str]:
-    """The words and signs of a text without case, punctuation, contractions and markup; compounds are split.
+    r"""The words and signs of a text without case, punctuation, contractions and markup; compounds are split.
 
     Parameters
     ----------
@@ -85,7 +90,7 @@ def fold(text: str) -> list[str]:
     >>> from sklearn_mcsg.text.wording import fold
     >>> fold("They DON'T pay $1,000 in the U.S. - it's well-known!")
     ['they', 'do', 'not', 'pay', '$', '1000', 'in', 'the', 'us', 'it', 'well', 'known']
-    >>> fold("<b>Twenty-one</b> exam-\\nples &amp; more")
+    >>> fold("<b>Twenty-one</b> exam-\nples &amp; more")
     ['21', 'examples', 'more']
     """
     text = _without_markup(text)
