@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
 from sklearn_mcsg.cli._shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
 from sklearn_mcsg.text import TokenisedTexts, find_duplicate_texts
+
+_NARROWEST = 20  # characters of a text beside a long file name
 
 
 def run(options: argparse.Namespace) -> None:
@@ -73,7 +76,8 @@ def _show_matches(options: argparse.Namespace, corpus: Corpus, other: Corpus, ma
         return corpus.record(i, {"line": corpus.lines[i]}, found)
 
     records = (record(i, j) for i, j in matches.tolist())
-    show = partial(_show_matched, corpus.name, other.name)
+    short = Path(corpus.name).name, Path(other.name).name
+    show = partial(_show_matched, short if short[0] != short[1] else (corpus.name, other.name))
     terminal.show_records(records, options.format, show, fields=list(record(0, 0)))
     tell(options, f"{len(matches):,} of {count(len(corpus.texts), 'text')} of {corpus.name} are also in {other.name}.")
 
@@ -100,13 +104,13 @@ def _show_sets(records: list[dict[str, Any]]) -> None:
         print(f"{terminal.faint(str(record['line']).rjust(digits))}  {text}")
 
 
-def _show_matched(name: str, other_name: str, records: list[dict[str, Any]]) -> None:
+def _show_matched(names: tuple[str, str], records: list[dict[str, Any]]) -> None:
     """Each text with the one of the other file below it."""
     for number, record in enumerate(records):
-        labels = f"{name} {record['line']}", f"{other_name} {record['against_line']}"
+        labels = f"{names[0]} {record['line']}", f"{names[1]} {record['against_line']}"
         width = max(map(len, labels))
         if number:
             print()
         for label, text in zip(labels, (record["text"], record["against_text"]), strict=True):
-            shown = terminal.shortened(text, terminal.width() - width - 2)
+            shown = terminal.shortened(text, max(_NARROWEST, terminal.width() - width - 2))
             print(f"{terminal.faint(terminal.printable(label.ljust(width)))}  {shown}")
