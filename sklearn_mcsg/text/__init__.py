@@ -11,7 +11,9 @@ duplicates, clusters with words that describe them, searches, and explanations b
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
-    _duplicates, wording        near-duplicates, and the comparison of their words
+    _duplicates, _near_copies   near-duplicates, and the comparison of their words
+    wording, _variants          words of texts written in one way: markup, numbers, British and American spelling
+    _misspellings               words with typing errors
     _search, words              search by the embedding and by BM25, and saved indexes
 """
 

@@ -80,9 +80,8 @@ class NearCopies:
             words = readings.numbers[readings.offsets[members][:, None] + np.arange(stop - start)]
             for i, j in _alike(words):
                 left, right = np.sort([text_of[members[i]], text_of[members[j]]], axis=0)
-                again = several[left] & several[right]
                 new = left != right
-                for k in np.flatnonzero(again & new):
+                for k in np.flatnonzero(several[left] & several[right] & new):  # other readings may have found it
                     pair = int(left[k]), int(right[k])
                     new[k] = pair not in seen
                     seen.add(pair)
@@ -159,9 +158,10 @@ class NearCopies:
 
     @cached_property
     def _readings(self) -> tuple[Tokens, np.ndarray]:
-        """The content of the first text of its kind with misspelled words corrected in each possible way; whose it is.
+        """The first text of each content, with misspelled words corrected in each possible way; and which text it is.
 
-        The reading that is likeliest word by word comes first. In a text of which half is misspelled, nothing is.
+        The reading that is likeliest word by word comes first. A text is left as it is if more than half of its words
+        seem to be misspelled.
         """
         meant = self._meant()
         texts = np.unique(self.first)
@@ -182,10 +182,9 @@ class NearCopies:
                 parts.append(read[read != _LEFT_OUT])
                 text_of.append(text)
         empty = np.empty(0, dtype=np.intc)
-        lengths = np.array([len(part) for part in parts], dtype=np.intp)
-        return Tokens(self.words.distinct, np.concatenate([empty, *parts]), offsets_of(lengths)), np.array(
-            text_of, dtype=np.intp
-        )
+        offsets = offsets_of(np.array([len(part) for part in parts], dtype=np.intp))
+        readings = Tokens(self.words.distinct, np.concatenate([empty, *parts]), offsets)
+        return readings, np.array(text_of, dtype=np.intp)
 
     def _meant(self) -> dict[int, list[int]]:
         """The words that misspelled content words may stand for."""
@@ -296,9 +295,8 @@ def _is_turned(a: np.ndarray, b: np.ndarray, start: np.ndarray, stop: np.ndarray
 def _as_sets(tokens: Tokens, texts: np.ndarray, n_rare: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Which text has which word, and the same for the rarest words of each alone; words that return are other words."""
     positions, offsets = items_of(tokens.offsets, texts)
-    numbers = tokens.numbers[positions]
-    sizes = np.diff(offsets)
-    text_of = np.repeat(np.arange(len(texts)), sizes)
+    numbers = tokens.numbers[positions].astype(np.int64)
+    text_of = np.repeat(np.arange(len(texts)), np.diff(offsets))
     begins = np.ones(len(numbers), dtype=bool)
     begins[1:] = (numbers[1:] != numbers[:-1]) | (text_of[1:] != text_of[:-1])
     starts = np.flatnonzero(begins)

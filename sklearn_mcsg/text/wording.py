@@ -83,7 +83,8 @@ def fold(text: str) -> list[str]:
     -----
     These words cannot be derived from the tokens of `tokenize`: whether a sign is a minus or an operator depends on the
     characters on both sides of it, contractions are written out across tokens, and characters are normalised in another
-    form. Each text is therefore read a second time to find duplicates.
+    form. Each text is therefore read a second time to find duplicates. Very long texts are read in pieces; where two
+    pieces meet, a number in words or a tag may be divided.
 
     Examples
     --------
