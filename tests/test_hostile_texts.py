@@ -197,3 +197,14 @@ def test_texts_of_the_same_words_in_any_order_take_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 2**20, "all pairs at once would take 1,300 MiB"
+
+
+def test_long_texts_with_most_words_in_common_take_little_memory():
+    rng = np.random.default_rng(0)
+    texts = [" ".join([*(f"w{i}" for i in rng.permutation(5000)), f"x{k}"]) for k in range(60)]
+    copies = NearCopies(Tokens.of(texts, FOLDED))
+    tracemalloc.start()
+    assert sum(len(left) for left, _, _ in copies.overlapping(0.9)) == 60 * 59 // 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 130 * 2**20, "the words of all pairs at once take 400 MiB"

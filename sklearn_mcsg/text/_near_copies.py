@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 from scipy import sparse
 
-from sklearn_mcsg._memory import ROWS, WORD_PAIRS, count_within
+from sklearn_mcsg._memory import ROWS, count_within
 from sklearn_mcsg.groups import offsets_of
 from sklearn_mcsg.text._misspellings import TYPO_RANK, misspellings
 from sklearn_mcsg.text._tokenised import Tokens, items_of
@@ -108,11 +108,11 @@ class NearCopies:
         texts, best = np.unique(text_of, return_index=True)
         sizes = np.diff(readings.offsets)[best]
         words, rare = _as_sets(_sorted(readings), best, sizes - np.ceil(least * sizes - 1e-9).astype(np.intp) + 1)
-        step = count_within(16 * len(texts), ROWS)
+        step, n_pairs = count_within(16 * len(texts), ROWS), count_within(64 * sizes.max(initial=1), ROWS)
         for start in range(0, len(texts), step):
             near = sparse.triu(rare[start : start + step] @ rare.T, start + 1, format="coo")
-            for batch in range(0, near.nnz, WORD_PAIRS):
-                i, j = near.row[batch : batch + WORD_PAIRS] + start, near.col[batch : batch + WORD_PAIRS]
+            for batch in range(0, near.nnz, n_pairs):
+                i, j = near.row[batch : batch + n_pairs] + start, near.col[batch : batch + n_pairs]
                 common = np.asarray(words[i].multiply(words[j]).sum(axis=1)).ravel()
                 share = common / np.maximum(sizes[i], sizes[j])
                 enough = share >= least - 1e-9
