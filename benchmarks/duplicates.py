@@ -614,8 +614,9 @@ def page(results, tuning, test, texts, parts):
         "the second column only, because most methods drop signs and the order of words, and their best thresholds "
         "would then join nearly all pairs. The highest F1 of TF-IDF and of cosines is that of joining nearly all pairs "
         "in any case: the last column says what they find at a high precision. It favours them, because its threshold "
-        'is the best for the pairs of the table itself. "Same words" ignores case and punctuation, MinHash estimates the overlap of '
-        "character 3-grams from 128 permutations, and TF-IDF is the cosine of weighted character 3- to 5-grams.",
+        'is the best for the pairs of the table itself. "Same words" ignores case and punctuation, MinHash estimates '
+        "the overlap of character 3-grams from 128 permutations, and TF-IDF is the cosine of weighted character 3- to "
+        "5-grams.",
         table(
             list(FIGURES),
             [

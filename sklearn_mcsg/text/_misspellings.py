@@ -56,7 +56,8 @@ def misspellings(ranks: Mapping[str, float]) -> dict[str, list[str]]:
             for rest in _rests(word, _most_errors(word)):
                 by_rest[rest].append(word)
         for word in rare[letter]:
-            near = {other for rest in _rests(word, _most_errors(word)) for other in by_rest.get(rest, ())}
+            most = _most_errors(word) if ranks[word] == inf else 1
+            near = {other for rest in _rests(word, most) for other in by_rest.get(rest, ())}
             turned = word[1] + word[0] + word[2:]
             errors = {other: errors_between(word, other, ranks[word]) for other in (*near, turned)}
             likely = [other for other, n in errors.items() if n and ranks.get(other, inf) < _ESTABLISHED_RANK]

@@ -8,8 +8,8 @@ _OUR = """
     arb ard arm behavi cand clam col demean enam endeav fav ferv flav harb hon hum lab misdemean neighb od parl ranc rig
     rum sav savi splend succ tum val vap vig
 """
-_RE = "calib cent fib lit lust maneuv meag met mit nit och sab sept somb spect theat"
-_RULES = [  # British forms by the American ones; what is not British goes the same way in both and stays the same word
+_RE = "calib cent fib lit lust maneuv meag met mit nit och sab scept somb spect theat"
+_RULES = [  # British form, American form. Words with one spelling, such as surprise, may change, but in all texts alike.
     (rf"^(anti|be|dis|mis|out|re|un)?({'|'.join(_OUR.split())})our", r"\1\2or"),
     (r"^manoeuv", "maneuv"),
     (rf"^((?:[ckmn]\w+?[ior]|epi|amphi)?(?:{'|'.join(_RE.split())}))r(?:e(?=s?$)|(?=ed$|ing$))", r"\1er"),
@@ -57,12 +57,11 @@ _TENS_IN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = dict(zip(_TENS_IN_WORDS.split(), range(20, 100, 10), strict=True))
 _DIGITS = {name: str(number) for number, name in enumerate(_UNITS.split())}
 _DIGITS |= {name: str(number) for name, number in _TENS.items()}
-_NUMERALS = _DIGITS.keys()
 _ZEROS = {"hundred": "00", "thousand": "000"}
 
 
 def american(word: str) -> str:
-    """A word as it is spelled in America; some words that are never spelled in two ways change, too, but stay distinct.
+    """A word as it is spelled in America. Some words with one spelling change, too, but no two become one.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def in_digits(words: list[str]) -> list[str]:
     >>> in_digits("twenty one of two hundred or 3 thousand".split())
     ['21', 'of', '200', 'or', '3000']
     """
-    if _NUMERALS.isdisjoint(words) and _ZEROS.keys().isdisjoint(words):
+    if _DIGITS.keys().isdisjoint(words) and _ZEROS.keys().isdisjoint(words):
         return words
     found: list[str] = []
     before = ""
