@@ -9,7 +9,7 @@ _OUR = """
     rum sav savi splend succ tum val vap vig
 """
 _RE = "calib cent fib lit lust maneuv meag met mit nit och sab scept somb spect theat"
-_RULES = [  # British form, American form. Words with one spelling, such as surprise, may change, but in all texts alike.
+_RULES = [  # British form, American form. Words with one spelling, such as surprise, may change, but in all texts.
     (rf"^(anti|be|dis|mis|out|re|un)?({'|'.join(_OUR.split())})our", r"\1\2or"),
     (r"^manoeuv", "maneuv"),
     (rf"^((?:[ckmn]\w+?[ior]|epi|amphi)?(?:{'|'.join(_RE.split())}))r(?:e(?=s?$)|(?=ed$|ing$))", r"\1er"),
