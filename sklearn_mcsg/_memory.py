@@ -29,7 +29,6 @@ SEGMENTS = 2**19  # of a sequence, unless one row has more
 NUMBERS = 2**22  # of a saved array that are checked
 CHARACTERS = 2**18  # of a long text that is split into tokens
 TOKENS = 2**16  # that are numbered
-WORD_PAIRS = 2**16  # of texts whose shared words are counted
 
 
 def count_within(nbytes: int, budget: float = float("inf")) -> int:

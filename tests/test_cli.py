@@ -192,7 +192,8 @@ def test_words_without_a_vector_are_told(mcsg, tmp_path):
     ):
         assert sentence in mcsg("compare", "the zortanol", "the cat", *vectors).err
         assert not mcsg("compare", "the dog", "the cat", *vectors).err
-        assert sentence in mcsg("dedupe", path, *vectors).err
+        assert sentence in mcsg("dedupe", path, "--threshold", 1, *vectors).err
+        assert sentence not in mcsg("dedupe", path, *vectors).err, "words are compared, not vectors"
 
 
 def test_several_tables_with_commas(mcsg, tmp_path):
@@ -719,6 +720,49 @@ def test_dedupe(mcsg, corpus):
     assert "level=0.001 needs at least 50" in mcsg("dedupe", corpus, "--level", 1e-3, code=1).err
 
 
+def test_dedupe_by_overlap(mcsg, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("The ferry leaves at nine. Bring a ticket.\nThe ferry leaves at 9. Children pay half.\nA cat\n")
+    assert mcsg("dedupe", path).out == ""
+    assert mcsg("dedupe", path, "--overlap", 0.5).out.count("ferry") == 2
+    assert mcsg("dedupe", path, "--overlap", 0.5, "--unique").out.count("\n") == 2
+
+
+def test_dedupe_against_another_file(mcsg, tmp_path, monkeypatch):
+    train, test, plain = tmp_path / "train.csv", tmp_path / "test.csv", tmp_path / "test.txt"
+    train.write_text("id,review,line\n7,A storm in the north,x\n8,Ferries are late,y\n9,My puppy is ill,z\n")
+    test.write_text("review\nother\nMY PUPPY IS ILL!\n\nthe stomr in the north\n")
+    plain.write_text("a storm in the NORTH\n")
+    column = ["--column", "review"]
+    table = mcsg("dedupe", train, "--against", test, *column)
+    assert table.out == (
+        "train.csv 2  A storm in the north\ntest.csv 5   the stomr in the north\n\n"
+        "train.csv 4  My puppy is ill\ntest.csv 3   MY PUPPY IS ILL!\n"
+    )
+    assert "2 of 3 texts of " in table.err
+    found = json.loads(mcsg("dedupe", train, "--against", test, *column, "--format", "json").out)
+    assert [(row["line"], row["text"], row["against_line"], row["against_text"]) for row in found] == [
+        (2, "A storm in the north", 5, "the stomr in the north"),
+        (4, "My puppy is ill", 3, "MY PUPPY IS ILL!"),
+    ]
+    rows = list(csv.DictReader(io.StringIO(mcsg("dedupe", train, "--against", test, *column, "--format", "csv").out)))
+    assert [(row["mcsg_line"], row["id"], row["line"], row["against_line"]) for row in rows] == [
+        ("2", "7", "x", "5"),
+        ("4", "9", "z", "3"),
+    ]
+    kept = mcsg("dedupe", train, "--against", test, *column, "--unique", "--format", "csv").out
+    assert [row["id"] for row in csv.DictReader(io.StringIO(kept))] == ["8"]
+    assert "train.csv 2" in mcsg("dedupe", train, "--against", plain, *column).out, "a file of lines has no columns"
+    nothing = mcsg("dedupe", plain, "--against", train, *column, "--threshold", 0, "--format", "csv", code=1)
+    assert "--column is for" in nothing.err
+    empty = mcsg(
+        "dedupe", test, "--against", test, "--overlap", 1, "--threshold", 0, "--format", "csv", "--quiet", *column
+    )
+    assert empty.out.count("\n") == 4
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"review\nmy puppy is ill\n")))
+    assert "train.csv 4" in mcsg("dedupe", train, "--against", "-", "--read-as", "csv", *column).out
+
+
 def test_dedupe_at_a_level(mcsg, tmp_path):
     texts = load_short_texts().data
     path = tmp_path / "copies.txt"
@@ -1135,6 +1179,10 @@ def test_pairs(pairs):
         (["search", "CORPUS", "cat", "--vectors", "no such"], 1, "neither an installed set"),
         (["dedupe", "CORPUS", "--level", "2"], 2, "expected a number between 0 and 1"),
         (["dedupe", "CORPUS", "--threshold", "nan"], 2, "expected a distance of at least 0"),
+        (["dedupe", "CORPUS", "--overlap", "2"], 2, "expected a share above 0, at most 1, got '2'"),
+        (["dedupe", "CORPUS", "--overlap", "0"], 2, "expected a share above 0, at most 1, got '0'"),
+        (["dedupe", "CORPUS", "--against", "nowhere"], 1, "nowhere: No such file or directory"),
+        (["dedupe", "-", "--against", "-"], 1, "Standard input can be read once"),
         (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
         (["dedupe", "CORPUS", "--jobs", "0"], 2, "expected a number of threads"),
         (["dedupe", "CORPUS", "--jobs", "9" * 5000], 2, "expected a number of threads, or -1 for all cores, got '9999"),

@@ -2,16 +2,18 @@
 
 import gc
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from sklearn_mcsg import EmbeddingVectorizer
-from sklearn_mcsg.text import tokenize
+from sklearn_mcsg.text import _misspellings, tokenize
+from sklearn_mcsg.text._near_copies import NearCopies
 from sklearn_mcsg.text._spelling import parts_of
 from sklearn_mcsg.text._tokenised import Tokens
 from sklearn_mcsg.text.sources import open_table
-from sklearn_mcsg.text.wording import FOLDED, Wordings, fold
+from sklearn_mcsg.text.wording import FOLDED, fold
 
 LENGTH = 2**14  # characters, which take milliseconds
 MOST_GROWTH = 2 * 2**0.5  # of the time for twice the length: halfway from linear (2) to quadratic (4)
@@ -92,6 +94,17 @@ KINDS = {  # what is repeated, and what stands at the end
     "plus signs": ("+", "a"),
     "equals signs": ("!=>", "a"),
     "tags": ("<a>", ""),
+    "tags without end": ("<a x=1 ", ""),
+    "attributes without end": ("y='1' ", "<"),
+    "a value without end": ('<a x="', "b"),
+    "spaces in tags": ("<br  ", ">"),
+    "entities": ("&amp;", ""),
+    "entities without end": ("&a", ""),
+    "entities of numbers": ("&#1", ";"),
+    "hyphens at line ends": ("aa-\n", "a"),
+    "hyphens before spaces": ("aa-  ", "\n"),
+    "numbers in words": ("twenty one ", ""),
+    "hundreds": ("one hundred thousand ", ""),
     "products": ("1 * ", ""),
     "about": ("~", "5"),
 }
@@ -142,15 +155,56 @@ def test_twice_the_text_takes_twice_the_time(reader):
     assert {kind: round(value, 1) for kind, value in found.items() if value > MOST_GROWTH} == {}
 
 
-def test_texts_of_many_misspelled_words_are_compared_in_linear_time(monkeypatch):
+def test_texts_of_many_misspelled_words_are_read_in_linear_time(monkeypatch):
     calls = []
-    original = Wordings._is_typo
-    monkeypatch.setattr(Wordings, "_is_typo", lambda *args: calls.append(1) or original(*args))
+    original = _misspellings.errors_between
+    monkeypatch.setattr(_misspellings, "errors_between", lambda *args: calls.append(1) or original(*args))
     words = [f"c{a}{b}{c}" for a in "aeiou" for b in "bdfglmnprst" for c in "aeiouklmnprst"]
     table = open_table((["said", *words], np.ones((len(words) + 1, 2))))
     for n in (500, 700):
         own, misspelled = words[:n], [f"{word[:2]}q{word[2:]}" for word in words[:n]]
         shared = [f"s{i}" for i in range(n)]
-        texts = [" ".join(shared + own), " ".join(shared + misspelled[::-1])]
-        assert len(Wordings(Tokens.of(texts, FOLDED), table).differences(0, 1)) == 2 * n
-    assert len(calls) < 4 * 700, "all pairs of words would be 370,000"
+        texts = [" ".join(shared + own), " ".join(shared + misspelled), " ".join(shared + misspelled[::-1])]
+        copies = NearCopies(Tokens.of(texts, FOLDED), table)
+        assert [pair.tolist() for left, right, _ in copies.pairs() for pair in (left, right)] == [[0], [1]]
+    assert len(calls) < 20 * 700, "all pairs of words would be 370,000"
+
+
+def test_misspelled_words_have_few_readings():
+    """Twenty words that may each be one of four: 4 ** 20 readings are never made."""
+    right = [f"ca{letter}ado" for letter in "bdfg"]
+    table = open_table((["said", *right], np.ones((5, 2))))
+    texts = [" ".join([*right, *["cazado", "x"] * 20, *[f"x{i}" for i in range(60)]]), " ".join([*right, "x"])]
+    copies = NearCopies(Tokens.of(texts, FOLDED), table)
+    assert len(copies._readings[0]) <= 17
+    assert sum(len(left) for left, _, _ in copies.pairs()) == 0
+
+
+def test_long_words_are_no_misspellings():
+    table = open_table((["a" * 10**5, "said"], np.ones((2, 2))))
+    texts = ["x y z " + "a" * 10**5, "x y z " + "a" * (10**5 - 2) + "ba"]
+    start = time.process_time()
+    assert list(NearCopies(Tokens.of(texts, FOLDED), table).pairs()) == []
+    assert time.process_time() - start < 2
+
+
+def test_texts_of_the_same_words_in_any_order_take_little_memory():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.permutation([f"w{i}" for i in range(30)])) for _ in range(1500)]
+    copies = NearCopies(Tokens.of(texts, FOLDED))
+    tracemalloc.start()
+    assert sum(len(left) for left, _, _ in copies.pairs()) == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20, "all pairs at once would take 1,300 MiB"
+
+
+def test_long_texts_with_most_words_in_common_take_little_memory():
+    rng = np.random.default_rng(0)
+    texts = [" ".join([*(f"w{i}" for i in rng.permutation(5000)), f"x{k}"]) for k in range(60)]
+    copies = NearCopies(Tokens.of(texts, FOLDED))
+    tracemalloc.start()
+    assert sum(len(left) for left, _, _ in copies.overlapping(0.9)) == 60 * 59 // 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 130 * 2**20, "the words of all pairs at once take 400 MiB"

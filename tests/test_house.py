@@ -65,7 +65,8 @@ def readings(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["dedupe", TEXTS], {"tokenize": 360, "fold": 360, "of": 1}),
+        (["dedupe", TEXTS], {"fold": 360}),
+        (["dedupe", TEXTS, "--threshold", "0.6"], {"tokenize": 360, "fold": 360, "of": 1}),
         (["search", TEXTS, "my puppy is ill", "a storm"], {"tokenize": 360 + 2, "of": 2}),
         (["search", TEXTS, "my puppy is ill", "--exact"], {"tokenize": 360 + 1, "of": 2}),
         (["cluster", TEXTS, "--report", "report.html"], {"tokenize": 360, "of": 1}),
@@ -99,7 +100,7 @@ def different_words(texts):
 @pytest.mark.parametrize(
     ("arguments", "others"),
     [
-        (["dedupe", TEXTS], []),
+        (["dedupe", TEXTS, "--threshold", "0.6"], []),
         (["search", TEXTS, "my puppy is ill", "my storm is ill"], ["my puppy is ill", "my storm is ill"]),
         (["search", TEXTS, "my puppy is ill", "--exact"], ["my puppy is ill"]),
         (["cluster", TEXTS, "--report", "report.html"], []),

@@ -3,42 +3,89 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sklearn_mcsg.cli import _terminal as terminal
+from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
 from sklearn_mcsg.cli._shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
 from sklearn_mcsg.text import TokenisedTexts, find_duplicate_texts
 
+_NARROWEST = 20  # characters of a text beside a long file name
+
 
 def run(options: argparse.Namespace) -> None:
-    """Find near-duplicates in a corpus."""
+    """Find near-duplicates in a corpus, or texts of a corpus that another one has, too."""
+    if options.corpus == options.against == "-":
+        raise ValueError("Standard input can be read once: name a file, either as the corpus or after --against.")
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
-    texts, lines = TokenisedTexts.of(corpus.texts), corpus.lines
-    if options.threshold is not None:  # otherwise words decide
-        tell_if_few(options, len(texts))
+    other = None if options.against is None else _open_other(options)
+    texts = TokenisedTexts.of(corpus.texts)
     pipeline = make_embedding(options)
-    vectorizer = pipeline[0].fit(texts)
-    tell_coverage(options, vectorizer, vectorizer.oov_rate_)
-    sets = find_duplicate_texts(
-        texts,
-        threshold=options.threshold,
-        level=options.level,
-        pipeline=pipeline,
-        n_jobs=options.jobs,
-        verbose=not options.quiet,
-    )
+    if options.threshold is not None or options.level is not None:  # otherwise words decide
+        tell_if_few(options, len(texts))
+        vectorizer = pipeline[0].fit(texts)
+        tell_coverage(options, vectorizer, vectorizer.oov_rate_)
+    settings: Any = {
+        "overlap": options.overlap,
+        "threshold": options.threshold,
+        "level": options.level,
+        "pipeline": pipeline,
+        "n_jobs": options.jobs,
+        "verbose": not options.quiet,
+    }
+    if other is None:
+        _show_duplicates(options, corpus, find_duplicate_texts(texts, **settings))
+    else:
+        _show_matches(options, corpus, other, find_duplicate_texts(texts, against=other.texts, **settings))
+
+
+def _open_other(options: argparse.Namespace) -> Corpus:
+    """Read the other file. Only one from standard input is read as the options say; the names of others tell it."""
+    read_as = options.read_as if options.against == "-" else None
+    in_column = is_table(options.against) or read_as not in (None, "txt")
+    other = read_corpus(options.against, options.column if in_column else None, read_as=read_as)
+    if other.note is not None:
+        tell(options, other.note)
+    return other
+
+
+def _show_duplicates(options: argparse.Namespace, corpus: Corpus, sets: list[np.ndarray]) -> None:
     extra = {int(i) for members in sets for i in members[1:]}
     if options.unique:
-        kept = (corpus.record(i, {"line": line}) for i, line in enumerate(lines) if i not in extra)
-        terminal.show_records(kept, options.format, _show_texts)
-        tell(options, f"{len(texts) - len(extra):,} of {count(len(texts), 'text')} kept.")
+        _show_unique(options, corpus, extra)
         return
     places = ((number, i) for number, members in enumerate(sets, start=1) for i in members)
-    records = (corpus.record(i, {"set": number, "line": lines[i]}) for number, i in places)
+    records = (corpus.record(i, {"set": number, "line": corpus.lines[i]}) for number, i in places)
     fields = list(corpus.record(0, {"set": 0, "line": 0}))
     terminal.show_records(records, options.format, _show_sets, fields=fields)
-    removable = f"{len(extra):,} of {count(len(texts), 'text')} can be removed."
+    removable = f"{len(extra):,} of {count(len(corpus.texts), 'text')} can be removed."
     tell(options, f"{count(len(sets), 'set')} of near-duplicates; {removable}")
+
+
+def _show_matches(options: argparse.Namespace, corpus: Corpus, other: Corpus, matches: np.ndarray) -> None:
+    if options.unique:
+        _show_unique(options, corpus, set(matches[:, 0].tolist()))
+        return
+
+    def record(i: int, j: int) -> dict[str, Any]:
+        found = {"against_line": other.lines[j], "against_text": other.texts[j]}
+        return corpus.record(i, {"line": corpus.lines[i]}, found)
+
+    records = (record(i, j) for i, j in matches.tolist())
+    short = Path(corpus.name).name, Path(other.name).name
+    show = partial(_show_matched, short if short[0] != short[1] else (corpus.name, other.name))
+    terminal.show_records(records, options.format, show, fields=list(record(0, 0)))
+    tell(options, f"{len(matches):,} of {count(len(corpus.texts), 'text')} of {corpus.name} are also in {other.name}.")
+
+
+def _show_unique(options: argparse.Namespace, corpus: Corpus, left_out: set[int]) -> None:
+    kept = (corpus.record(i, {"line": line}) for i, line in enumerate(corpus.lines) if i not in left_out)
+    terminal.show_records(kept, options.format, _show_texts)
+    tell(options, f"{len(corpus.texts) - len(left_out):,} of {count(len(corpus.texts), 'text')} kept.")
 
 
 def _show_texts(records: list[dict[str, Any]]) -> None:
@@ -55,3 +102,15 @@ def _show_sets(records: list[dict[str, Any]]) -> None:
         last = record["set"]
         text = terminal.shortened(record["text"], terminal.width() - digits - 2)
         print(f"{terminal.faint(str(record['line']).rjust(digits))}  {text}")
+
+
+def _show_matched(names: tuple[str, str], records: list[dict[str, Any]]) -> None:
+    """Each text with the one of the other file below it."""
+    for number, record in enumerate(records):
+        labels = f"{names[0]} {record['line']}", f"{names[1]} {record['against_line']}"
+        width = max(map(len, labels))
+        if number:
+            print()
+        for label, text in zip(labels, (record["text"], record["against_text"]), strict=True):
+            shown = terminal.shortened(text, max(_NARROWEST, terminal.width() - width - 2))
+            print(f"{terminal.faint(terminal.printable(label.ljust(width)))}  {shown}")

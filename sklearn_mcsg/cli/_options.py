@@ -137,19 +137,29 @@ def _add_cluster(commands: Any) -> None:
 
 
 def _add_dedupe(commands: Any) -> None:
-    examples = "headlines.txt\nreviews.jsonl --column body --unique --format csv > unique.csv"
+    examples = """headlines.txt
+reviews.jsonl --column body --unique --format csv > unique.csv
+train.csv --against test.csv"""
     summary = "find sets of texts that say the same in nearly the same words"
+    overlap = (
+        "find texts that have this share of their words in common, such as 0.7 for texts with another last sentence "
+        "(default: no word may make a difference)"
+    )
+    against = "find the texts that are also in another file, whose texts are in the same column"
     threshold = (
         "largest distance between the embeddings of duplicates, from 0 (the same) to 1 (unrelated); a word that "
-        "makes a difference separates texts at any distance (default: 0.6, or none below 50 texts)"
+        "makes a difference separates texts at any distance (default: words alone decide)"
     )
     level = "accepted rate of random pairs within the threshold, in place of --threshold"
     command = _add(commands, "dedupe", _dedupe.run, summary, examples)
     _add_corpus(command.add_argument)
+    command.add_argument("--against", metavar="FILE", help=against)
+    command.add_argument("--overlap", type=_share, help=overlap)
     limit = command.add_mutually_exclusive_group()
     limit.add_argument("--threshold", type=_distance, help=threshold)
     limit.add_argument("--level", type=_level, help=level)
-    command.add_argument("--unique", action="store_true", help="print the corpus without duplicates")
+    unique = "print the corpus without duplicates, or without the texts that are also in the file of --against"
+    command.add_argument("--unique", action="store_true", help=unique)
     _add_common(command.add_argument, criterion=False)
 
 
@@ -300,6 +310,7 @@ def _number(accepts: Callable[[float], bool], expected: str) -> Callable[[str], 
 
 
 _distance = _number(lambda value: 0 <= value < inf, "a distance of at least 0")
+_share = _number(lambda value: 0 < value <= 1, "a share above 0, at most 1")
 _level = _number(lambda value: 0 < value < 1, "a number between 0 and 1")
 _above_zero = _number(lambda value: 0 < value < inf, "a number above 0")
 

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 from sklearn_mcsg._disk import identity_of
 from sklearn_mcsg.text.sources import files_of
 
-_READ = {"corpus": "the corpus", "new": "the second corpus", "pairs": "the file of pairs", "like": "--like"}
+_READ = {
+    "corpus": "the corpus",
+    "new": "the second corpus",
+    "pairs": "the file of pairs",
+    "like": "--like",
+    "against": "--against",
+}
 
 
 class _Use(NamedTuple):

@@ -51,7 +51,8 @@ def find_duplicates(
         Accepted rate of false positives: random pairs that are called duplicates. It takes the place of a threshold.
         The threshold then follows from `ModelComparisonSimilarity.calibrate`, extrapolated to small levels; there must
         be at least 50 groups. Among n groups there are n (n - 1) / 2 pairs: a level of 1e-5 gives one false pair among
-        450 groups.
+        450 groups. Small levels are extrapolated by a normal tail. Embeddings of texts do not have one: pairs of the
+        same topic are nearer, and far more pairs are joined than the level says. Give a threshold there.
     similarity : estimator, default=None
         What compares groups: see `GroupNeighbors`.
     random_state : int, RandomState instance or None, default=0
@@ -190,20 +191,27 @@ def linked_sets(first: np.ndarray, pairs: Iterable[tuple[np.ndarray, np.ndarray,
     sets : list of ndarray
         Indices of each set of two groups or more, in increasing order.
     """
+    left, right, distances = collected(pairs)
+    labels = _complete_linkage(len(first), left, right, distances)[first]
+    order = np.argsort(labels, kind="stable")
+    sets = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return sorted((members for members in sets if len(members) > 1), key=lambda members: members[0])
+
+
+def collected(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All near pairs, as `near_pairs` yields them, in three arrays; raise if they do not fit into the memory."""
     found, n_found, most = [], 0, count_within(_PAIR_BYTES)
     for part in pairs:
         found.append(part)
         n_found += len(part[0])
         if n_found > most:
             raise ValueError(
-                f"More than {most:,} pairs are within the threshold: lower it, or raise scikit-learn's working_memory."
+                f"More than {most:,} pairs are near: lower the threshold or the level, raise the overlap of texts, or "
+                "raise scikit-learn's working_memory."
             )
     empty = np.empty(0, dtype=np.intp)
     left, right, distances = (np.concatenate(column) for column in zip((empty, empty, empty), *found, strict=True))
-    labels = _complete_linkage(len(first), left, right, distances)[first]
-    order = np.argsort(labels, kind="stable")
-    sets = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    return sorted((members for members in sets if len(members) > 1), key=lambda members: members[0])
+    return left, right, distances
 
 
 def _complete_linkage(n: int, left: np.ndarray, right: np.ndarray, distances: np.ndarray) -> np.ndarray:

@@ -13,7 +13,9 @@ duplicates, clusters and segments with words that describe them, searches, and e
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
     _segments, sentences        segments of a sequence of texts, and the sentences of a running text
-    _duplicates, wording        near-duplicates, and the comparison of their words
+    _duplicates, _near_copies   near-duplicates, and the comparison of their words
+    wording, _variants          words of texts written in one way: markup, numbers, British and American spelling
+    _misspellings               words with typing errors
     _search, words, language    search by the embedding, by BM25 of stems and by phrases, and saved indexes
 """
 
