@@ -122,7 +122,8 @@ ones. The embeddings have `prior_strength=1`; nothing else was chosen.
 A scaler or trees after the rotated embedding lose: its last components are noise of tiny variance, which a scaler
 brings to unit variance, and trees cannot find features that a rotation has mixed. `GroupEmbedding(rotate=False)` gives
 the coordinates as they are, a mean and a log variance for each feature. `ModelComparisonClassifier` has one model for
-each class and is weak where a class is a mixture, as "any picture without an elephant" is.
+each class and is weak where a class is a mixture, as "any picture without an elephant" is. Where one vector of a bag
+decides, as in Elephant, trees on means, minima and maxima are the best of all.
 """
 
 

@@ -309,7 +309,7 @@ def _number(accepts: Callable[[float], bool], expected: str) -> Callable[[str], 
     return convert
 
 
-_distance = _number(lambda value: 0 <= value < inf, "a distance of at least 0")
+_distance = _number(lambda value: 0 <= value <= 2, "a distance from 0 to 2")
 _share = _number(lambda value: 0 < value <= 1, "a share above 0, at most 1")
 _level = _number(lambda value: 0 < value < 1, "a number between 0 and 1")
 _above_zero = _number(lambda value: 0 < value < inf, "a number above 0")
