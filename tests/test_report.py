@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode, b85decode
 from collections import Counter
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -120,12 +120,16 @@ class Page(HTMLParser):
         return json.loads(self.find(id="data")[0]["text"])
 
 
+def inflated(packed):
+    return zlib.decompress(b85decode(packed.translate(str.maketrans(",./", "&<>"))))
+
+
 def unpacked(packed, dtype):
-    return np.frombuffer(zlib.decompress(b64decode(packed)), dtype=dtype)
+    return np.frombuffer(inflated(packed), dtype=dtype)
 
 
 def unpacked_json(packed):
-    return json.loads(zlib.decompress(b64decode(packed)))
+    return json.loads(inflated(packed))
 
 
 def unpacked_rows(packed):

@@ -30,7 +30,7 @@ from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share
 MOST_TEXTS = 20_000
 _PAGE_BYTES = 9_600_000  # of texts and numbers; points and word vectors get what the others leave
 _LEAST_BYTES = 400_000  # for points and word vectors in any case
-_SHARE_OF_POINTS = 0.25
+_SHARE_OF_POINTS = 0.17
 _PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
 _SCRIPTS = "data", "tree", "names", "colours", "map", "words", "pair", "clusters", "search", "periods", "page"
 

@@ -16,12 +16,12 @@ from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.coordinates import Axes, Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
-from sklearn_mcsg.report._packing import pack, pack_json, pack_rows
+from sklearn_mcsg.report._packing import pack, pack_json, pack_positive, pack_rows
 
 MOST_WORDS = 2000  # of a text that is explained
 TOO_LONG = -1  # in place of the number of words, for texts that are not explained
 _MOST_TOKENS = 2_000_000  # of all texts; if there are more, the longest texts are not explained
-_METRIC_SHARE = 0.1  # of the room that is for the matrix between coordinates
+_METRIC_SHARE = 0.08  # of the room that is for the matrix between coordinates
 _N_CHECKS = 24  # random pairs, and pairs of neighbours, whose cosines the page checks
 
 
@@ -47,7 +47,7 @@ def shown_words(
     centre[: len(embedding.mean_)] = embedding.mean_
     vocabulary = {
         "words": pack_json(names.tolist()),
-        "weights": pack(weights.astype(np.float32)),
+        "weights": pack_positive(weights),
         "sizes": pack(sizes.astype(np.int16)),
         "tokens": pack(tokens.astype(np.uint32 if wide else np.uint16)),
         "wide": wide,
@@ -63,7 +63,7 @@ def shown_words(
         "place": float(corpus.place[0]) if ordered else 0.0,
         "reach": float(corpus.length[0] ** 2) if ordered else 0.0,
     }
-    room -= sum(len(value) for value in vocabulary.values() if isinstance(value, str))
+    room -= sum(len(str(value)) for value in vocabulary.values())
     vocabulary["metric"] = _metric(axes.projection(embedding.whiten), int(_METRIC_SHARE * room))
     scaled = (vectors - corpus.mean[0]) / np.sqrt(corpus.variance[0])
     vocabulary |= _vectors(scaled, counts, int((1 - _METRIC_SHARE) * room))
@@ -118,15 +118,9 @@ def _vectors(scaled: np.ndarray, counts: np.ndarray, room: int) -> dict[str, Any
     missed = (np.einsum("ij,ij->i", scaled, scaled) - factors * np.einsum("ij,ij->i", known, whole)) / scaled.shape[1]
     return {
         "vectors": packed,
-        "factors": pack_numbers(factors),
-        "missed": pack_numbers(np.maximum(missed, 0)),
+        "factors": pack_positive(factors),
+        "missed": pack_positive(np.maximum(missed, 0)),
     }
-
-
-def pack_numbers(numbers: np.ndarray) -> dict[str, Any]:
-    """Numbers from zero up, with two bytes each."""
-    most = float(numbers.max(initial=0))
-    return {"codes": pack(np.rint(numbers / (most or 1) * 65_535).astype(np.uint16)), "most": most}
 
 
 def _metric(projection: np.ndarray, room: int) -> dict[str, Any]:

@@ -16,9 +16,21 @@ const state = {
   k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", over: "", allCards: false,
 };
 
+// Base 85: five signs are four bytes; at the end, one sign more than bytes.
+const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%,()*+-;.=/?@^_`{|}~";
+const bytesOf = packed => {
+  const values = new Uint8Array(128), full = packed.length + ((5 - (packed.length % 5)) % 5);
+  const bytes = new Uint8Array((full / 5) * 4), view = new DataView(bytes.buffer);
+  for (let s = 0; s < SIGNS.length; s++) values[SIGNS.charCodeAt(s)] = s;
+  for (let at = 0; at < full; at += 5) {
+    let number = 0;
+    for (let s = at; s < at + 5; s++) number = number * 85 + (s < packed.length ? values[packed.charCodeAt(s)] : 84);
+    view.setUint32((at / 5) * 4, number);
+  }
+  return bytes.subarray(0, bytes.length - (full - packed.length));
+};
 const inflate = async packed => {
-  const letters = atob(packed), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  const bytes = bytesOf(packed);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 };
 const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await inflate(packed)));

@@ -36,9 +36,8 @@ const unpackVocabulary = async (packed, order) => {
     words: await inflateJson(packed.words),
     tokens: new (packed.wide ? Uint32Array : Uint16Array)(await inflate(packed.tokens)),
     vectors: await unpackRows(packed.vectors),
-    factors: await positive(packed.factors), missed: await positive(packed.missed),
-    metric: await unpackMetric(packed.metric),
-    weights: await floats("weights"), variance: await floats("variance"),
+    weights: await positive(packed.weights), factors: await positive(packed.factors),
+    missed: await positive(packed.missed), metric: await unpackMetric(packed.metric), variance: await floats("variance"),
     slope: await floats("slope"), centre: await floats("centre"), spread: await floats("spread"),
   };
 };
@@ -55,7 +54,7 @@ const vectorOf = word => {
   return vector;
 };
 
-// The parts of words -------------------------------------------------------------------------------------------------
+// Coordinates of texts -----------------------------------------------------------------------------------------------
 
 // The words of a text with their weights and places, from -1 to 1, and the number of each among the distinct words.
 const wordsIn = i => {
@@ -70,10 +69,10 @@ const wordsIn = i => {
     place: (2 * t + 1) / own.length - 1,
   }));
 };
-// The parts of a text's words in its coordinates, as GroupEmbedding.explain computes them: one row per distinct word. A
-// group is a line; without an order the slope of the corpus and the coordinates of order are 0, and places do not matter.
-// What the digits of the vectors miss is added to the variance of the text.
-const partsOf = i => {
+// The model of a text, as GroupEmbedding has it, and its coordinates. A group is a line; without an order the slope of the
+// corpus and the coordinates of order are 0, and places do not matter. What the digits of the vectors miss is added to
+// the variance of the text.
+const modelOf = i => {
   const { d, mean, slope, place, reach, variance, centre, noise, prior, spread, order, missed } = vocabulary;
   const words = wordsIn(i), sum = sumOf(words, ({ weight }) => weight), all = sum + prior;
   if (!sum) return null;
@@ -81,42 +80,26 @@ const partsOf = i => {
   const at = words.map(word => word.place - middle);
   const span = words.reduce((squares, { weight }, t) => squares + weight * at[t] ** 2, prior * (reach + shift ** 2));
   const perSpan = span > 1e-20 * all ? 1 / span : 0;  // places that do not vary have no slope
-  const names = [], rows = [], weights = [];
-  words.forEach(({ word, number, weight }) => {
-    names[number] = vocabulary.words[word];
-    rows[number] ||= new Float64Array(3 * d);
-    weights[number] = (weights[number] || 0) + weight;
-  });
-  const off = new Float64Array(words.length);
+  const features = [], whole = new Float64Array(3 * d);
   for (let k = 0; k < d; k++) {
     const dev = Math.sqrt(variance[k]), unit = (order * Math.sqrt(reach)) / dev;
-    const mu = (sumOf(words, ({ vector, weight }) => weight * vector[k]) + prior * mean[k]) / all;
+    let mu = prior * mean[k];
+    for (const { vector, weight } of words) mu += weight * vector[k];
+    mu /= all;
     const gap = mu - mean[k] + slope[k] * shift;  // between the lines of text and corpus, in the middle of the text
     let scatter = prior * (variance[k] - noise + gap ** 2), cross = -prior * shift * gap;
-    words.forEach(({ word, vector, weight }, t) => {
-      const away = vector[k] - mu - slope[k] * at[t];
-      off[t] = away ** 2 + missed[word] * variance[k];
-      scatter += weight * off[t];
-      cross += weight * at[t] * away;
-    });
-    const own = scatter / all + noise, turn = perSpan ? perSpan * cross : -slope[k];
-    const scale = (spread[k] * Math.log(own / variance[k])) / Math.SQRT2;
-    const rest = [gap / dev, scale, unit * turn].map((value, kind) => value - centre[kind * d + k]);
-    words.forEach(({ vector, number, weight }, t) => {
-      const away = vector[k] - mu, share = weight / all;
-      [
-        (share * (away + gap)) / dev,
-        ((share * (off[t] + noise)) / own) * scale,
-        unit * perSpan * weight * at[t] * away,
-      ].forEach((part, kind) => {
-        rows[number][kind * d + k] += part;
-        rest[kind] -= part;
-      });
-    });
-    rows.forEach((row, w) => rest.forEach((value, kind) => { row[kind * d + k] += (weights[w] / sum) * value; }));
+    for (let t = 0; t < words.length; t++) {
+      const { word, vector, weight } = words[t], off = vector[k] - mu - slope[k] * at[t];
+      scatter += weight * (off ** 2 + missed[word] * variance[k]);
+      cross += weight * at[t] * off;
+    }
+    const own = scatter / all + noise, scale = (spread[k] * Math.log(own / variance[k])) / Math.SQRT2;
+    whole[k] = gap / dev - centre[k];
+    whole[d + k] = scale - centre[d + k];
+    whole[2 * d + k] = unit * (perSpan ? perSpan * cross : -slope[k]) - centre[2 * d + k];
+    features.push({ dev, unit, mu, gap, own, scale });
   }
-  const whole = Float64Array.from({ length: 3 * d }, (_, k) => sumOf(rows, row => row[k]));
-  return { words: names, rows, ...measured(whole), unordered: vocabulary.ordered ? withoutOrder(whole) : null };
+  return { words, sum, all, at, perSpan, features, ...measured(whole) };
 };
 // Coordinates that are left out at the end are 0.
 const dot = (p, q) => {
@@ -139,47 +122,75 @@ const measured = whole => {
   const image = times(whole);
   return { whole, image, length: Math.sqrt(Math.max(0, dot(whole, image))) || 1 };
 };
-const withoutOrder = whole => measured(whole.slice(0, 2 * vocabulary.d));
 const cosineOf = (p, q) => Math.max(-1, Math.min(1, dot(p.image, q.whole) / (p.length * q.length)));
 
-// The parts of the texts that were compared last: one text is compared with many.
+// The models of the texts that were compared last: one text is compared with many.
 const recent = new Map();
-const partsKept = i => {
-  const parts = recent.get(i) ?? partsOf(i);
+const modelKept = i => {
+  const model = recent.get(i) ?? modelOf(i);
   recent.delete(i);
-  recent.set(i, parts);
+  recent.set(i, model);
   if (recent.size > 2 * CANDIDATES) recent.delete(recent.keys().next().value);
-  return parts;
+  return model;
+};
+
+// The parts of a text's words in its coordinates, as GroupEmbedding.explain computes them: one row per distinct word.
+const partsOf = ({ words, sum, all, at, perSpan, features, whole }) => {
+  const { d, variance, slope, noise, missed } = vocabulary, names = [], rows = [], weights = [];
+  for (const { word, number, weight } of words) {
+    names[number] = vocabulary.words[word];
+    rows[number] ||= new Float64Array(3 * d);
+    weights[number] = (weights[number] || 0) + weight;
+  }
+  features.forEach(({ dev, unit, mu, gap, own, scale }, k) => {
+    const rest = [whole[k], whole[d + k], whole[2 * d + k]];
+    words.forEach(({ word, vector, number, weight }, t) => {
+      const away = vector[k] - mu, square = (away - slope[k] * at[t]) ** 2 + missed[word] * variance[k];
+      [
+        (weight * (away + gap)) / (all * dev),
+        ((weight * (square + noise)) / (all * own)) * scale,
+        unit * perSpan * weight * at[t] * away,
+      ].forEach((part, kind) => {
+        rows[number][kind * d + k] += part;
+        rest[kind] -= part;
+      });
+    });
+    rows.forEach((row, w) => rest.forEach((value, kind) => { row[kind * d + k] += (weights[w] / sum) * value; }));
+  });
+  return { names, rows };
 };
 
 // Cosines and explanations -------------------------------------------------------------------------------------------
 
 // The cosine of two texts: of their words, or of their points if these are not known.
 const cosine = (i, j) => {
-  const [left, right] = vocabulary ? [partsKept(i), partsKept(j)] : [];
+  const [left, right] = vocabulary ? [modelKept(i), modelKept(j)] : [];
   return left && right ? cosineOf(left, right) : cosineOfPoints(i, j);
 };
 // The matrix of two texts, whose sum is their cosine, and the cosine without the order of their words, if it counts; or
 // the sentence that says why there is none.
 const explain = (i, j) => {
   if (!vocabulary) return { why: "Pairs of words are shown for the likelihoods diag and trend only." };
-  const [left, right] = [partsKept(i), partsKept(j)];
+  const [left, right] = [modelKept(i), modelKept(j)];
   if (!left || !right) {
     const letter = left ? "B" : "A", size = vocabulary.sizes[left ? j : i];
     if (size === TOO_LONG) return { why: `Text ${letter} is too long for pairs of words.` };
     return { why: `Text ${letter} has no words to compare.` };
   }
-  const scale = left.length * right.length, images = left.rows.map(times);
-  const matrix = images.map(p => right.rows.map(q => dot(p, q) / scale));
-  const unordered = vocabulary.ordered ? cosineOf(left.unordered, right.unordered) : null;
-  return { rows: left.words, columns: right.words, matrix, unordered };
+  const [rows, columns] = [partsOf(left), partsOf(right)], scale = left.length * right.length;
+  const matrix = rows.rows.map(times).map(p => columns.rows.map(q => dot(p, q) / scale));
+  const withoutOrder = ({ whole }) => measured(whole.slice(0, 2 * vocabulary.d));
+  const unordered = vocabulary.ordered ? cosineOf(withoutOrder(left), withoutOrder(right)) : null;
+  return { rows: rows.names, columns: columns.names, matrix, unordered };
 };
 // How near cosines are to those that Python has computed: the error that 95 % of the checked pairs do not exceed.
-const precision = { of: null };
+let errorKnown = null;
 const errorOfCosines = () => {
-  const errors = data.checks.map(([i, j, exact]) => Math.abs(cosine(i, j) - exact)).sort((u, v) => u - v);
-  precision.of ??= errors.length ? errors[Math.ceil(.95 * errors.length) - 1] : 0;
-  return precision.of;
+  if (errorKnown === null) {
+    const errors = data.checks.map(([i, j, exact]) => Math.abs(cosine(i, j) - exact)).sort((u, v) => u - v);
+    errorKnown = errors.length ? errors[Math.ceil(.95 * errors.length) - 1] : 0;
+  }
+  return errorKnown;
 };
 const sumsOf = ({ matrix, columns }) => [
   matrix.map(row => row.reduce((u, v) => u + v, 0)),
