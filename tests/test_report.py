@@ -985,7 +985,6 @@ def test_page_opens_with_a_pair(visit, clusters):
     assert page.locator(".card").count() == 14
     assert page.locator("#labels .label").count() > 6
     assert page.locator("#tree .branch").count() == 13
-    assert page.locator("#evidence .curve").count() == 1
     assert page.locator("#outliers button").count() == 40
     a, b = chosen(page)
     assert a != b
@@ -1012,9 +1011,11 @@ def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
         page = visit(file=tmp_path / "ordered.html")
     points = clusters.points
     for i, j in [(3, 57), (10, 11), (0, 99)]:
-        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-4)
+        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-3)
     cosines = page.evaluate("Array.from(cosinesWith(5))")
-    assert_allclose(cosines, points @ points[5], atol=1e-4)
+    assert_allclose(cosines, points @ points[5], atol=1e-3)
+    assert page.evaluate("errorOfCosines()") < 1e-3
+    assert "less than 0.005" in page.locator("#precision").text_content()
     embedding = clusters.pipeline[-1]
     for i, j in [(3, 57), (10, 11), (104, 8), (104, 105)]:
         found = page.evaluate(f"explain({i}, {j})")
@@ -1042,21 +1043,37 @@ def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
             assert told in shown.text_content().replace("\u2212", "-")
 
 
-@pytest.mark.parametrize(("room", "error"), [(10**6, 1e-3), (6 * 40, 0.03)])
-def test_pairs_of_ordered_texts_without_prior_and_with_few_digits(visit, tmp_path, monkeypatch, room, error):
+@pytest.mark.parametrize(("steps", "error"), [(4095, 2e-3), (127, 0.1)])
+def test_pairs_of_ordered_texts_without_prior_and_with_few_digits(visit, tmp_path, monkeypatch, steps, error):
     """A text of one word has no slope, unless pseudo-vectors have one."""
-    monkeypatch.setattr(content, "_WORD_BYTES", room)
-    monkeypatch.setattr(content, "_PROJECTION_BYTES", room)
+    monkeypatch.setattr(_packing, "_FINEST", steps)
     texts = [*corpus(40), "cat", "tax", "cat cat"]
     clusters = clustered(texts, likelihood="trend", prior_strength=0)
     cluster_report(clusters=clusters).save(tmp_path / "line.html")
     page = visit(file=tmp_path / "line.html")
-    assert page.evaluate("data.vocabulary.vectors.bytes") == (2 if room == 10**6 else 1)
+    assert page.evaluate("data.vocabulary.vectors.bytes") == (2 if steps == 4095 else 1)
     for i, j in [(0, 3), (1, 40), (40, 41), (40, 42)]:
         found = page.evaluate(f"explain({i}, {j})")
         expected = clusters.pipeline[-1].explain(clusters.groups[[i]], clusters.groups[[j]])
         assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=error)
         assert found["unordered"] == pytest.approx(expected.similarity - expected.order, abs=error)
+
+
+def test_every_pair_is_explained_in_little_room_and_the_page_says_how_near(visit, tmp_path, monkeypatch):
+    monkeypatch.setattr(page_module, "_PAGE_BYTES", 400_000)
+    monkeypatch.setattr(words_module, "_LEAST_ROOM", 100_000)
+    clusters = cluster_texts(load_short_texts().data, pipeline=make_text_embedding(random_state=0))
+    cluster_report(clusters=clusters).save(tmp_path / "small.html")
+    page = visit(file=tmp_path / "small.html")
+    errors = []
+    for i, j in np.random.default_rng(0).integers(360, size=(40, 2)).tolist():
+        found = page.evaluate(f"explain({i}, {j})")
+        errors.append(abs(np.sum(found["matrix"]) - float(clusters.points[i] @ clusters.points[j])))
+        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(np.sum(found["matrix"]), abs=1e-9)
+    bound = page.evaluate("errorOfCosines()")
+    assert 0.005 < bound < 0.3
+    assert np.mean(np.array(errors) <= bound) > 0.8
+    assert f"at most {bound:.2f} for 19 of 20" in page.locator("#heat").text_content()
 
 
 def test_slider_cuts_as_the_tree_does(visit, clusters):
@@ -1069,14 +1086,15 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
         sums = np.array([clusters.points[labels == c].sum(axis=0) for c in range(k)])
         units = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         distances = 1 - (clusters.points * units[labels]).sum(axis=1)
-        assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-3)
+        assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-4 if k == 14 else 3e-3)
         number = f"{k} cluster{'s' * (k != 1)}"
         assert page.locator("#number-shown").text_content() == number
         assert page.locator(".facts").text_content().startswith(f"{N_NASTY} texts in {number}.")
         sizes = [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()]
         assert sizes == np.bincount(labels)[:24].tolist()
         slots = page.evaluate("cut.nodes.map(node => nodes.slot[node])")
-        assert sorted(slots) == list(range(k))
+        assert len(set(slots)) == min(k, len(set(slots)) if k > 48 else k), "colour and shape tell clusters apart"
+        assert len({slot % 12 for slot in slots}) == min(k, 12)
     page.evaluate("setNumber(14)")
     page.locator("#number").focus()
     page.keyboard.press("ArrowLeft")
@@ -1088,14 +1106,9 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
     page.locator("#given").click()
     assert page.evaluate("state.k") == 14
     assert page.evaluate("data.tree.best") == tree.best_number
-    page.evaluate("data.tree.best = 1; drawSlider()")
-    assert page.locator("#best").is_hidden()
-    assert "does not choose a number" in page.locator("#evidence-hint").text_content()
-    page.evaluate("data.tree.best = 6; drawSlider()")
-    assert "BIC" in page.locator("#evidence-hint").text_content()
-    page.locator("#best").click()
-    assert page.evaluate("state.k") == 6
-    assert "The BIC is lowest here" in page.locator("#evidence-hint").text_content()
+    for best, supported in ((14, True), (1, False), (6, False)):
+        page.evaluate(f"data.tree.best = {best}; drawSlider()")
+        assert ("The BIC supports this number" in page.locator("#slider-hint").text_content()) == supported
 
 
 def test_cards_follow_the_slider(visit, clusters):
@@ -1105,7 +1118,7 @@ def test_cards_follow_the_slider(visit, clusters):
     first = page.locator(".card").first
     assert first.locator(".bars li").count() == len(clusters.summaries[0].words)
     card = page.locator(".card", has=page.locator("details")).first
-    card.locator("summary").click()
+    card.locator("summary").first.click()
     card.locator("details .members button").first.wait_for()
     assert card.locator("details .members button").count() == len(clusters.summaries[0].members)
     page.evaluate("setNumber(40)")
@@ -1190,8 +1203,7 @@ def test_zoom_and_pan(visit):
     assert page.evaluate("[view.zoom, view.x, view.y]") == [1, 0, 0]
 
 
-def test_labels_do_not_overlap(visit):
-    page = visit()
+def assert_apart(page):
     spans = page.evaluate(
         "[...document.querySelectorAll('.label')].map(e => { const r = e.getBoundingClientRect();"
         " return [r.left, r.top, r.right, r.bottom]; })"
@@ -1199,6 +1211,10 @@ def test_labels_do_not_overlap(visit):
     for i, p in enumerate(spans):
         for q in spans[:i]:
             assert p[2] <= q[0] + 0.5 or q[2] <= p[0] + 0.5 or p[3] <= q[1] + 0.5 or q[3] <= p[1] + 0.5
+
+
+def test_labels_do_not_overlap(visit):
+    assert_apart(visit())
 
 
 def test_search(visit, clusters):
@@ -1215,9 +1231,197 @@ def test_search(visit, clusters):
     assert "cat" in chosen(page)[0]
     page.locator("#query").fill("nowhere to be found")
     assert page.locator("#found button").count() == 0
-    assert "No text has" in page.locator("#found-hint").text_content()
+    assert "No text has \u201cnowhere\u201d and" in page.locator("#found-hint").text_content()
     page.locator("#query").fill("")
     assert page.locator("#found-section").is_hidden()
+
+
+def test_search_ranks_and_knows_phrases_and_columns(visit, tmp_path):
+    texts = [
+        "the cat and the dog",
+        "dog cat",
+        "a dog",
+        "cat dog cat dog",
+        "the catapult",
+        "rain  and\nsnow",
+        "snow and rain",
+    ]
+    columns = {"place": ["north", "south", "north", "cat house", "", None, "north"], "number": range(7)}
+    report(texts, 2, columns=columns).save(tmp_path / "search.html")
+    page = visit(file=tmp_path / "search.html")
+
+    def found(query):
+        page.locator("#query").fill(query)
+        return [int(button.get_attribute("data-text")) for button in page.locator("#found button[data-text]").all()]
+
+    assert found("cat dog")[0] == 3
+    assert sorted(found("cat dog")) == [0, 1, 3]
+    assert found("cat")[-1] == 4, "whole words come first"
+    assert found('"dog cat"') == [3, 1] or found('"dog cat"') == [1, 3]
+    assert found('"rain and snow"') == [5]
+    assert found("\u201csnow and\u201d") == [6]
+    assert sorted(found("north")) == [0, 2, 6]
+    assert found("north rain") == [6]
+    assert found('"dog north"') == [], "a phrase does not reach from the text into a column"
+    assert found('"') == []
+
+
+def test_clusters_are_renamed_and_merged(visit, clusters):
+    page = visit()
+    first, second = (page.locator(".card").nth(c) for c in (0, 1))
+    sizes = [len(summary.members) for summary in clusters.summaries]
+    first.locator("summary", has_text="Rename").click()
+    first.locator(".edit input").fill("My <b>name</b>")
+    first.locator(".edit input").press("Enter")
+    until(page, "document.querySelector('.card h3').textContent === 'My <b>name</b>'")
+    second.locator("summary", has_text="Rename").click()
+    other = page.evaluate("String(cut.nodes[3])")
+    second.locator(".edit select").select_option(other)
+    until(page, "cut.nodes.length === 13")
+    assert page.locator("#number-shown").text_content() == "13 clusters"
+    assert "14 clusters of the tree, some of which are merged" in page.locator("#slider-hint").text_content()
+    merged = page.locator(".card", has=page.locator(".parts li:nth-child(2)"))
+    assert merged.count() == 1
+    assert int(merged.locator(".size").text_content().split()[0]) == sizes[1] + sizes[3]
+    expected = clusters.labels.copy()
+    expected[expected == 3] = 1
+    shown = np.array(page.evaluate("Array.from(cut.clusterOf)"))
+    assert len(set(zip(expected.tolist(), shown.tolist(), strict=True))) == 13, "the same partition"
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("table()").removeprefix("\ufeff"), newline="")))
+    named = {row["mcsg_label"] for row, label in zip(rows, clusters.labels, strict=True) if label == 0}
+    assert named == {"My <b>name</b>"}
+    assert {int(row["cluster"]) for row in rows} == set(range(1, 14))
+    address = page.evaluate("location.hash")
+    assert "name=" in address
+    assert "merge=" in address
+    again = visit(view=address)
+    assert again.locator(".card h3").all_text_contents() == page.locator(".card h3").all_text_contents()
+    again.evaluate("setNumber(5)")
+    assert again.evaluate("cut.nodes.length") == 5, "other numbers of clusters have no merged ones"
+    again.evaluate("setNumber(14)")
+    merged = again.locator(".card", has=again.locator(".parts li:nth-child(2)"))
+    merged.locator("summary", has_text="Rename").click()
+    merged.locator("button", has_text="Divide again").click()
+    until(again, "cut.nodes.length === 14")
+    assert "merge=" not in again.evaluate("location.hash")
+    for wrong in ("#merge=1.x.999999&name=abc:d&name=99999:e", "#merge=0&name=0:", "#merge=..&name=:"):
+        assert visit(view=wrong).locator(".card").count() == 14
+
+
+def test_shares_over_columns_have_their_intervals(visit, clusters):
+    page = visit()
+    assert page.locator("#over option").all_text_contents() == ["parity"]
+    shares = page.evaluate("sharesOver(data.periods[0])")
+    assert len(shares) == 14
+    for label, own in enumerate(shares):
+        for each, parity in zip(own, (0, 1), strict=True):
+            members = np.flatnonzero(clusters.labels == label)
+            assert (each["k"], each["m"]) == (np.count_nonzero(members % 2 == parity), N_NASTY // 2)
+            p, m = each["k"] / each["m"], each["m"]
+            for bound in ("low", "high"):  # the interval of Wilson: shares that a test at level .05 does not reject
+                q = each[bound]
+                assert abs(p - q) == pytest.approx(1.96 * np.sqrt(q * (1 - q) / m), abs=1e-9)
+    assert page.locator("#periods figure").count() == 12
+    assert "The 12 largest of 14 clusters" in page.locator("#periods-rest").text_content()
+
+
+def test_dates_in_a_browser(visit, tmp_path):
+    texts = corpus(60)
+    days = [f"{2010 + i // 6}-03-01" for i in range(58)] + ["soon", None]
+    report(texts, columns={"day": days, "kind": ["a", "b", "c"] * 20}).save(tmp_path / "dates.html")
+    page = visit(file=tmp_path / "dates.html")
+    assert page.locator("#over option").all_text_contents() == ["day", "kind"]
+    assert page.locator("#periods figure").count() == 3
+    assert page.locator("#periods figure").first.locator("circle.mark-of").count() == 11, "ten years and the swatch"
+    hint = page.locator("#periods-hint").text_content()
+    assert "1 value could not be read as a date and is not counted. 1 value is missing." in hint
+    page.locator("#over").select_option("kind")
+    assert page.locator("#periods figure").first.locator("text").all_text_contents()[::2] == ["a", "b", "c"]
+    assert "over=kind" in page.evaluate("location.hash")
+    assert visit(file=tmp_path / "dates.html", view="#over=kind").locator("#over").input_value() == "kind"
+
+
+def test_parts_of_clusters_are_labelled_when_one_looks_closer(visit):
+    page = visit()
+    page.evaluate("setNumber(3)")
+    assert page.locator(".label.part").count() == 0
+    page.evaluate("zoomBy(3, xOf(5), yOf(5))")
+    settled(page)
+    assert page.locator(".label.part").count() > 0
+    assert_apart(page)
+    shown = page.evaluate("labelsWanted()")
+    for label in (label for label in shown if label["part"]):
+        cluster = page.evaluate(f"wordsNamed(cut.nodes[cut.ofLeaf[nodes.leaf[{label['node']}]]], 2)")
+        assert not set(label["words"].split(", ")) & set(cluster)
+
+
+def test_large_and_touching_clusters_have_different_colours(visit, large):
+    page = visit(file=large)
+    for k in (12, 40):
+        page.evaluate(f"setNumber({k})")
+        colours = page.evaluate("cut.nodes.map(node => nodes.slot[node] % COLOURS)")
+        assert len(set(colours[:12])) == 12
+    page = visit()
+    page.evaluate(
+        "for (const values of [xs, ys]) values.forEach((value, i) => { values[i] = value / 4; }); setNumber(30)"
+    )
+    colours = page.evaluate("cut.nodes.map(node => nodes.slot[node] % COLOURS)")
+    touch = page.evaluate(
+        "() => { const touch = touchingClusters();"
+        " return cut.nodes.map((_, p) => cut.nodes.map((_, q) => touch(p, q))); }"
+    )
+    alike = [touch[p][q] for p in range(30) for q in range(p) if colours[p] == colours[q]]
+    every = [touch[p][q] for p in range(30) for q in range(p)]
+    assert np.mean(alike) < 0.2 * np.mean(every)
+
+
+def test_map_and_pair_are_equally_high(visit):
+    page = visit()
+    for i, j in [(3, 57), (111, 100)]:
+        page.evaluate(f"choosePair({i}, {j})")
+        bottoms = [page.locator(name).evaluate("e => e.getBoundingClientRect().bottom") for name in ("#map", "#pair")]
+        assert abs(bottoms[0] - bottoms[1]) < 30
+
+
+def test_page_without_script_lists_the_clusters(browser, path, clusters):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "JavaScript is switched off" in page.locator("main").inner_text()
+    assert page.locator(".plain li").count() == 14
+    assert ", ".join(clusters.summaries[0].words[:3]) in page.locator(".plain li").first.inner_text()
+    for hidden in (".tools", ".stage", "#clusters-section", "#periods-section", ".charts", ".actions"):
+        assert page.locator(hidden).is_hidden()
+    context.close()
+
+
+def test_notebooks_show_the_page_in_a_frame_of_its_own(browser, tmp_path):
+    made = report([*corpus(20), NASTY["end"]])
+    shown = made._repr_html_()
+    assert shown.count("<iframe") == shown.count("</iframe>") == 1
+    assert "allow-same-origin" not in shown
+    assert str(made).startswith("<!doctype html>")
+    assert "MB" in repr(made)
+    foreign = "<style>* { display: none !important; color: red !important }</style><style>iframe, body, html"
+    foreign += " { display: block !important }</style><script>window.secret = 1</script>"
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><html><body>{foreign}{shown}</body></html>", encoding="utf-8"
+    )
+    page = browser.new_page(accept_downloads=True)
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((tmp_path / "notebook.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("[data-ready]").wait_for(state="attached", timeout=20_000)
+    assert frame.locator(".card").count() == 3
+    frame.locator("#more-clusters").click()
+    assert frame.locator(".card").count() == 4
+    assert frame.locator("h1").evaluate("e => getComputedStyle(e).color") != "rgb(255, 0, 0)"
+    with page.expect_download() as waiting:
+        frame.locator("#download").click()
+    assert waiting.value.suggested_filename == "clusters-4.csv"
+    assert complaints == []
+    page.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 800), (390, 844)])
@@ -1257,13 +1461,13 @@ def test_columns_are_shown_with_texts(visit):
 def test_slider_says_where_it_ends(visit, tmp_path):
     page = visit()
     page.evaluate("setNumber(nLeaves)")
-    assert "ends here" not in page.locator("#evidence-hint").text_content(), "each text is a cluster"
+    assert "ends here" not in page.locator("#slider-hint").text_content(), "each text is a cluster"
     file = tmp_path / "many.html"
     report(corpus(240)).save(file)
     page = visit(file=file)
     for k in (199, 200):
         page.evaluate(f"setNumber({k})")
-        assert ("ends here" in page.locator("#evidence-hint").text_content()) == (k == 200)
+        assert ("ends here" in page.locator("#slider-hint").text_content()) == (k == 200)
 
 
 def test_colours_by_column(visit):
@@ -1345,8 +1549,7 @@ def test_texts_show_as_they_are(visit):
         shown = text[:2000].replace("cafe\u0301", "caf\u00e9").replace("\x00", "\x00")
         assert chosen(page)[0] == shown
         assert (name == "unknown") == bool(page.locator("#heat", has_text="has no words").count())
-        assert (name == "long") == bool(page.locator("#heat", has_text="too long").count())
-        assert name in ("unknown", "long") or page.locator("#text-a .word").count()
+        assert name == "unknown" or page.locator("#text-a .word").count()
     assert "The first 2,000 of 6,200 characters" in page.locator("#text-a").text_content()
     assert page.title() == "<b>Texts</b>"
     assert page.locator("img").count() == 0
@@ -1512,7 +1715,7 @@ def test_twenty_thousand_texts_take_bounded_steps(visit, large):
     page = visit(file=large)
     n = page.evaluate("n")
     assert n == 20_000
-    assert page.evaluate("mcsg.first") <= 20 * n
+    assert page.evaluate("mcsg.first") <= 24 * n
 
     def steps(action):
         before = page.evaluate("mcsg.steps")
@@ -1522,7 +1725,7 @@ def test_twenty_thousand_texts_take_bounded_steps(visit, large):
 
     assert 2 * n < steps("setNumber(57)") <= 12 * n
     assert steps("choosePair(5, 17000)") <= 3 * n
-    assert steps("search('cat1')") <= 4 * n
+    assert steps("search('cat1')") <= 5 * n
     assert steps("textAt(300, 300)") <= n / 10
     assert steps("zoomBy(2)") <= 4 * n
     assert page.locator("*").count() < 6000

@@ -1,4 +1,4 @@
-"""Further columns of the input: their values, colours for points, and periods or categories that texts are counted in."""
+"""Further columns of the input: their values, colours for points, and counts of texts by period or category."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def shown_periods(columns: Mapping[str, Sequence[Any]], tree: ClusterTree) -> li
 
     All texts are counted, also those that a page of many texts does not show.
     """
-    made = []
+    made: list[dict[str, Any]] = []
     for name, values in columns.items():
         present = [None if _is_missing(value) else value for value in values]
         found = _by_date(present) or _by_category(present)
@@ -103,9 +103,16 @@ def shown_periods(columns: Mapping[str, Sequence[Any]], tree: ClusterTree) -> li
             known = codes >= 0
             cells = tree.leaf_of[known] * len(names) + codes[known]
             counts = np.bincount(cells, minlength=tree.n_leaves * len(names))
-            missing = sum(value is None for value in present)
-            made.append({"name": str(name), "periods": names, "counts": pack(counts.astype(np.uint32))})
-            made[-1] |= {"dates": unread is not None, "unread": unread or 0, "missing": missing}
+            made.append(
+                {
+                    "name": str(name),
+                    "periods": names,
+                    "counts": pack(counts.astype(np.uint32)),
+                    "dates": unread is not None,
+                    "unread": unread or 0,
+                    "missing": sum(value is None for value in present),
+                }
+            )
     return made
 
 

@@ -22,7 +22,7 @@ from sklearn_mcsg.text.terms import Terms
 
 MOST_CHARACTERS = 2000  # of a text; the rest is not shown
 _FEWEST_CHARACTERS = 250  # of a text, if there is no room for more
-_TEXT_BYTES = 4_500_000  # of all texts: if they are longer, each is cut after fewer characters
+_TEXT_BYTES = 4_000_000  # of all texts: if they are longer, each is cut after fewer characters
 _TYPICAL = 3  # texts of each cluster that are always shown
 _N_PAIRS = 20_000  # random pairs for p-values
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown

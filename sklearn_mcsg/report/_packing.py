@@ -51,7 +51,12 @@ def pack_rows(rows: np.ndarray, room: int) -> tuple[dict[str, Any], np.ndarray]:
             else:
                 low = middle
         codes, packed = _packed(rows, finest * 2**high)
-    return {"codes": _as_text(packed), "columns": codes.shape[1], "bytes": codes.itemsize, "step": finest * 2**high}, codes
+    return {
+        "codes": _as_text(packed),
+        "columns": codes.shape[1],
+        "bytes": codes.itemsize,
+        "step": finest * 2**high,
+    }, codes
 
 
 def _packed(rows: np.ndarray, step: float) -> tuple[np.ndarray, bytes]:

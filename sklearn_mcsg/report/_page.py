@@ -29,7 +29,6 @@ from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share
 
 MOST_TEXTS = 20_000
 _PAGE_BYTES = 9_600_000  # of texts and numbers; points and word vectors get what the others leave
-_LEAST_BYTES = 400_000  # for points and word vectors in any case
 _SHARE_OF_POINTS = 0.17
 _PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
 _SCRIPTS = "data", "tree", "names", "colours", "map", "words", "pair", "clusters", "search", "periods", "page"
@@ -110,12 +109,13 @@ def cluster_report(
         "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
+        "distances": pack(np.rint(20_000 * clusters.distances[shown]).astype(np.uint16)),
         "tree": content.shown_tree(clusters.tree, shown),
         "words": content.shown_labels(clusters.tree, clusters.terms, clusters.summaries, verbose),
         "columns": shown_columns(others, shown),
         "periods": shown_periods(others, clusters.tree),
     }
-    room = max(_LEAST_BYTES, _PAGE_BYTES - len(_as_json(data)))
+    room = _PAGE_BYTES - len(_as_json(data))
     data["points"] = content.shown_points(points[shown], int(_SHARE_OF_POINTS * room))
     room -= len(data["points"]["codes"])
     data["vocabulary"], explained = words.shown_words(clusters.pipeline[-1], groups[shown], by_leaf, room)

@@ -13,7 +13,8 @@ _HEIGHT = 900  # pixels, in a notebook
 class Report:
     """A report: one HTML page.
 
-    A notebook shows it in a frame of its own, apart from the notebook's styles and scripts. ``str(report)`` is the page.
+    ``str(report)`` is the page. A notebook shows it in a frame of its own, apart from the notebook's styles and
+    scripts.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ from sklearn_mcsg.report._packing import pack, pack_json, pack_positive, pack_ro
 
 MOST_WORDS = 2000  # of a text that is explained
 TOO_LONG = -1  # in place of the number of words, for texts that are not explained
-_MOST_TOKENS = 2_000_000  # of all texts; if there are more, the longest texts are not explained
+_MOST_TOKENS = 1_600_000  # of all texts; if there are more, the longest texts are not explained
+_LEAST_ROOM = 500_000  # for vectors in any case
 _METRIC_SHARE = 0.08  # of the room that is for the matrix between coordinates
 _N_CHECKS = 24  # random pairs, and pairs of neighbours, whose cosines the page checks
 
@@ -63,7 +64,7 @@ def shown_words(
         "place": float(corpus.place[0]) if ordered else 0.0,
         "reach": float(corpus.length[0] ** 2) if ordered else 0.0,
     }
-    room -= sum(len(str(value)) for value in vocabulary.values())
+    room = max(_LEAST_ROOM, room - sum(len(str(value)) for value in vocabulary.values()))
     vocabulary["metric"] = _metric(axes.projection(embedding.whiten), int(_METRIC_SHARE * room))
     scaled = (vectors - corpus.mean[0]) / np.sqrt(corpus.variance[0])
     vocabulary |= _vectors(scaled, counts, int((1 - _METRIC_SHARE) * room))

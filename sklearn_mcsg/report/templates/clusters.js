@@ -108,7 +108,7 @@ const table = () => {
     const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
     const number = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
     const values = columns.map(({ cells }) => field(cells[i]));
-    rows.push([number, field(text), ...values, c + 1, field(label), cut.distance[i].toFixed(4)].join(","));
+    rows.push([number, field(text), ...values, c + 1, field(label), cut.distance[i].toFixed(cut.digits)].join(","));
   }
   mcsg.steps += n;
   return `\ufeff${rows.join("\r\n")}\r\n`;

@@ -11,7 +11,7 @@ const LONG = 600;
 
 // Unpacked by `unpack`: texts, their points as whole numbers with the lengths of these, positions on the map, distances
 // of random pairs
-let texts, n, width, points, lengths, xs, ys, lines, leafOf, random, vocabulary;
+let texts, n, width, points, lengths, xs, ys, lines, leafOf, random, exactDistances, vocabulary;
 const state = {
   k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", over: "", allCards: false,
 };
@@ -81,7 +81,9 @@ const unpack = async () => {
   measurePoints();
   await unpackMap();
   lines = data.lines && new Int32Array(await inflate(data.lines));
-  random = Float32Array.from(new Uint16Array(await inflate(data.random)), distance => distance / 20000);
+  const unpackDistances = async packed => Float32Array.from(new Uint16Array(await inflate(packed)), value => value / 20000);
+  random = await unpackDistances(data.random);
+  exactDistances = await unpackDistances(data.distances);
   for (const column of data.columns) {
     if (column.codes) column.codes = new (column.values ? Uint8Array : Uint16Array)(await inflate(column.codes));
     if (column.cells) column.cells = await inflateJson(column.cells);

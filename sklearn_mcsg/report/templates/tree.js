@@ -27,8 +27,8 @@ const wordsOf = node => data.words.nodes[node].map(([term, here]) => {
 const wordsNamed = (node, most) => data.words.nodes[node].slice(0, most).map(([term]) => data.words.terms[term][0]);
 
 // The current cut: the nodes of the clusters, the largest first, each with the nodes that were merged with it; the
-// cluster of each leaf and of each text; distances to the centres.
-const cut = { nodes: [], parts: new Map(), ofLeaf: [], clusterOf: null, distance: null, typical: [] };
+// cluster of each leaf and of each text; distances to the centres, and how many of their digits are known.
+const cut = { nodes: [], parts: new Map(), digits: 4, ofLeaf: [], clusterOf: null, distance: null, typical: [] };
 const partsIn = node => cut.parts.get(node) ?? [node];
 const sizeOf = node => partsIn(node).reduce((sum, part) => sum + nodes.size[part], 0);
 let leafSums;
@@ -56,18 +56,20 @@ const cutAt = k => {
     const length = Math.hypot(...centres.subarray(c * width, (c + 1) * width)) || 1;
     for (let d = 0; d < width; d++) centres[c * width + d] /= length;
   }
+  const asFound = k === data.tree.given && clusters.length === k;  // then Python has computed the distances
   const clusterOf = new Uint32Array(n), distance = new Float32Array(n);
   for (let i = 0; i < n; i++) {
     const c = ofLeaf[leafOf[i]];
     let sum = 0;
     for (let d = 0; d < width; d++) sum += points[i * width + d] * centres[c * width + d];
     clusterOf[i] = c;
-    distance[i] = 1 - sum / lengths[i];
+    distance[i] = asFound ? exactDistances[i] : 1 - sum / lengths[i];
   }
   mcsg.steps += n;
   Object.assign(cut, {
     nodes: clusters.map(([largest]) => largest), parts: new Map(clusters.map(parts => [parts[0], parts])),
-    ofLeaf, clusterOf, distance, typical: typicalTexts(clusters.length, clusterOf, distance),
+    digits: asFound || data.points.bytes > 1 ? 4 : 2, ofLeaf, clusterOf, distance,
+    typical: typicalTexts(clusters.length, clusterOf, distance),
   });
 };
 // The few texts of each cluster that are nearest to its centre.
