@@ -13,7 +13,7 @@ _SIGNS = bytes.maketrans(b"&<>", b",./")
 _FINEST = 4095  # steps up to the largest number, if there is room
 _DENSITY = 0.8  # bytes in a character of base 85
 _COARSEST = 14.0  # binary logarithm of the coarsest step, relative to the finest
-_ACCURACY = 0.1  # of the binary logarithm
+_ACCURACY = 0.05  # of the binary logarithm
 
 
 def pack(numbers: np.ndarray) -> str:

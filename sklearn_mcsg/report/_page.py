@@ -28,7 +28,7 @@ from sklearn_mcsg.report._report import Report
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
 MOST_TEXTS = 20_000
-_PAGE_BYTES = 9_600_000  # of texts and numbers; points and word vectors get what the others leave
+_PAGE_BYTES = 9_750_000  # of texts and numbers; points and word vectors get what the others leave
 _SHARE_OF_POINTS = 0.17
 _PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
 _SCRIPTS = "data", "tree", "names", "colours", "map", "words", "pair", "clusters", "search", "periods", "page"

@@ -15,7 +15,8 @@ const textButton = (i, ...further) => {
 const listed = some => some.map(i => html("li", {}, textButton(i)));
 const withColumns = (i, ...further) => {
   const values = valuesOf(i);
-  return html("li", {}, textButton(i, ...further, ...(values.length ? [html("span", { class: "of" }, ...values)] : [])));
+  const below = values.length ? [html("span", { class: "of" }, ...values)] : [];
+  return html("li", {}, textButton(i, ...further, ...below));
 };
 
 // A list of at most a hundred texts at a time, with a button for more.
@@ -81,7 +82,7 @@ const light = c => {
   redrawSoon();
 };
 
-// Outliers -------------------------------------------------------------------------------------------------------------
+// Outliers -----------------------------------------------------------------------------------------------------------
 
 const drawOutliers = () => {
   const { given } = data.tree;

@@ -1,5 +1,5 @@
-// Colours and shapes of clusters: the largest clusters get the colours that are easiest to tell apart, and clusters that
-// touch on the map get different ones. Colours that are used again come with other shapes.
+// Colours and shapes of clusters: the largest clusters get the colours that are easiest to tell apart, and clusters
+// that touch on the map get different ones. Colours that are used again come with other shapes.
 
 const COLOURS = 12, SHAPES = 4, GREY = 12, SIDE = 48, ALIKE = .08, EQUAL = 3, KEPT = .5;
 const OUTLINES = [
@@ -39,7 +39,8 @@ const alike = (one, other) => {
     const [p, q] = [one, other].map(hex => oklab(product(eyes, linear(hex))));
     return Math.hypot(...p.map((value, c) => value - q[c]));
   };
-  return one === other ? EQUAL : EYES.reduce((sum, eyes) => sum + Math.exp(-((far(eyes) / ALIKE) ** 2)) / EYES.length, 0);
+  if (one === other) return EQUAL;
+  return EYES.reduce((sum, eyes) => sum + Math.exp(-((far(eyes) / ALIKE) ** 2)) / EYES.length, 0);
 };
 const palette = [];
 const readPalette = () => {

@@ -81,7 +81,8 @@ const unpack = async () => {
   measurePoints();
   await unpackMap();
   lines = data.lines && new Int32Array(await inflate(data.lines));
-  const unpackDistances = async packed => Float32Array.from(new Uint16Array(await inflate(packed)), value => value / 20000);
+  const unpackDistances = async packed =>
+    Float32Array.from(new Uint16Array(await inflate(packed)), value => value / 20000);
   random = await unpackDistances(data.random);
   exactDistances = await unpackDistances(data.distances);
   for (const column of data.columns) {

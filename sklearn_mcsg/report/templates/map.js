@@ -37,7 +37,7 @@ const textAt = (x, y) => {
   return best;
 };
 
-// Colours of texts ----------------------------------------------------------------------------------------------------
+// Colours of texts ---------------------------------------------------------------------------------------------------
 
 const chosenColumn = () => columnsOfColour().find(column => column.name === state.colour);
 
@@ -125,7 +125,7 @@ const drawPoints = () => {
   mcsg.steps += all ? n : 2 * n;
 };
 
-// Labels stand where most texts of their cluster are. --------------------------------------------------------------
+// Labels stand where most texts of their cluster are -----------------------------------------------------------------
 
 const homes = { of: [] };
 const findHomes = () => {
@@ -146,8 +146,8 @@ const placeOf = node => homes.of[node].map((value, axis) => {
   const room = axis ? view.height : view.room;
   return view.zoom * (view.edge + value * (room - 2 * view.edge)) + (axis ? view.y : view.x);
 });
-// Clusters, the largest first; and, the closer one looks, the parts that the tree divides them into, with the words that
-// their clusters do not show.
+// Clusters, the largest first; and, the closer one looks, the parts that the tree divides them into, with the words
+// that their clusters do not show.
 const labelsWanted = () => {
   const few = view.room < 500, shown = new Map();
   const wanted = cut.nodes.filter(node => nodes.size[node] > 1 && data.words.nodes[node].length).slice(0, 80)

@@ -7,8 +7,8 @@ const given = { names: new Map(), merges: [] };
 const named = (node, most = 3) => {
   const parts = partsIn(node), own = given.names.get(node);
   if (own) return own;
-  if (parts.length > 1) return parts.map(part => given.names.get(part) ?? wordsNamed(part, 1)[0] ?? "no words").join(" + ");
-  return wordsNamed(node, most).join(", ") || "no words";
+  const words = (part, some) => wordsNamed(part, some).join(", ") || "no words";
+  return parts.length > 1 ? parts.map(part => given.names.get(part) ?? words(part, 1)).join(" + ") : words(node, most);
 };
 
 // The nodes of a cut as clusters, the largest first: lists of nodes, of which the largest comes first.
@@ -44,7 +44,9 @@ const rememberNames = parts => {
   for (const [node, name] of given.names) {
     if (data.words.names[node] !== name) parts.append("name", `${node}:${name}`);
   }
-  for (const node of Object.keys(data.words.names)) if (!given.names.has(Number(node))) parts.append("name", `${node}:`);
+  for (const node of Object.keys(data.words.names)) {
+    if (!given.names.has(Number(node))) parts.append("name", `${node}:`);
+  }
   for (const nodesMerged of given.merges) parts.append("merge", nodesMerged.join("."));
 };
 const restoreNames = parts => {

@@ -22,7 +22,7 @@ const occurrences = (text, term) => {
   }
   return sum;
 };
-// Texts with all terms, by the sum over terms of how rare a term is times how often it occurs for the length of the text.
+// Texts with all terms, by the sum over terms of how rare a term is times how often it occurs for the text's length.
 const ranked = terms => {
   const counts = terms.map(term => Float32Array.from(folded, text => occurrences(text, term)));
   const rarity = counts.map(values => Math.log(1 + n / (1 + values.filter(Boolean).length)));
@@ -48,7 +48,8 @@ const search = query => {
   }
   $("matches").textContent = state.hits ? `${whole(found.length)} of ${count(n, "text")}` : "";
   $("found-section").hidden = !state.hits;
-  $("found-hint").textContent = found.length ? "Best first. Lit on the map." : `No text has ${terms.map(term => `“${term}”`).join(" and ")}.`;
+  const nothing = `No text has ${terms.map(term => `“${term}”`).join(" and ")}.`;
+  $("found-hint").textContent = found.length ? "Best first. Lit on the map." : nothing;
   $("found").parentElement.hidden = !found.length;
   fillList($("found"), $("more-found"), found);
   $("found").parentElement.scrollTop = 0;

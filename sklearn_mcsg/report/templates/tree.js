@@ -119,8 +119,8 @@ const drawSlider = () => {
   for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(shown, "cluster");
   $("given").textContent = `as found: ${whole(given)}`;
   $("given").toggleAttribute("aria-current", k === given);
-  const supported = k === best && k > 1 ? "The BIC supports this number: it weighs how closely texts lie around the centres"
-    + " of their clusters against the number of clusters, and is best here. " : "";
+  const supported = k === best && k > 1 ? "The BIC supports this number: it weighs how closely texts lie around the"
+    + " centres of their clusters against the number of clusters, and is best here. " : "";
   const merges = shown < k ? `${count(k, "cluster")} of the tree, some of which are merged. ` : "";
   const end = k === nLeaves && k < total ? "The slider ends here: for more, cluster the texts again." : "";
   $("slider-hint").textContent = merges + supported + end;

@@ -1,5 +1,5 @@
-// The words of texts with their vectors, and from them the cosine of two texts as a sum over pairs of words. Vectors have
-// as many digits as the page has room for; cosines that Python has computed say how near those of the page are.
+// The words of texts with their vectors, and from them the cosine of two texts as a sum over pairs of words. Vectors
+// have as many digits as the page has room for; cosines that Python has computed say how near those of the page are.
 
 const TOO_LONG = -1;
 
@@ -9,8 +9,8 @@ const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0
 
 // The symmetric matrix of the inner product of points, from its diagonal and the correlations below it.
 const unpackMetric = async ({ diagonal, triangle }) => {
-  const square = new Float32Array(await inflate(diagonal)), size = square.length, metric = new Float32Array(size * size);
-  const below = await unpackRows(triangle);
+  const square = new Float32Array(await inflate(diagonal)), size = square.length;
+  const metric = new Float32Array(size * size), below = await unpackRows(triangle);
   for (let r = 0, at = 0; r < size; r++) {
     metric[r * size + r] = square[r];
     for (let c = 0; c < r; c++, at++) {
@@ -37,7 +37,8 @@ const unpackVocabulary = async (packed, order) => {
     tokens: new (packed.wide ? Uint32Array : Uint16Array)(await inflate(packed.tokens)),
     vectors: await unpackRows(packed.vectors),
     weights: await positive(packed.weights), factors: await positive(packed.factors),
-    missed: await positive(packed.missed), metric: await unpackMetric(packed.metric), variance: await floats("variance"),
+    missed: await positive(packed.missed), variance: await floats("variance"),
+    metric: await unpackMetric(packed.metric),
     slope: await floats("slope"), centre: await floats("centre"), spread: await floats("spread"),
   };
 };
@@ -69,9 +70,9 @@ const wordsIn = i => {
     place: (2 * t + 1) / own.length - 1,
   }));
 };
-// The model of a text, as GroupEmbedding has it, and its coordinates. A group is a line; without an order the slope of the
-// corpus and the coordinates of order are 0, and places do not matter. What the digits of the vectors miss is added to
-// the variance of the text.
+// The model of a text, as GroupEmbedding has it, and its coordinates. A group is a line; without an order the slope of
+// the corpus and the coordinates of order are 0, and places do not matter. What the digits of the vectors miss is added
+// to the variance of the text.
 const modelOf = i => {
   const { d, mean, slope, place, reach, variance, centre, noise, prior, spread, order, missed } = vocabulary;
   const words = wordsIn(i), sum = sumOf(words, ({ weight }) => weight), all = sum + prior;
