@@ -10,11 +10,13 @@ const recut = k => {
   colourTexts();
   drawSlider();
 };
-// Colours follow those of the clusters as they were found.
+// Colours follow those of the clusters as they were found, without merges.
 let kept = null;
 const keepColours = () => {
+  const { merges } = given;
   given.merges = [];
   cutAt(data.tree.given);
+  given.merges = merges;
   colourClusters(null);
   kept = keptColours();
 };
@@ -51,7 +53,7 @@ const remember = () => {
   try {
     history.replaceState(null, "", `#${parts}`);
   } catch (error) {
-    if (error.name !== "SecurityError") throw error;  // the frame of a notebook has no address
+    if (error.name !== "SecurityError") throw error;  // in the frame of a notebook
   }
 };
 const restore = () => {
@@ -117,12 +119,13 @@ const listenToControls = () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     readPalette();
     keepColours();
-    restore();
+    setNumber(state.k);
   });
 };
 const writeHints = () => {
   for (const id of ["measure", "text-b", "heat", "near", "near-title", "swap", "map-hint"]) $(id).hidden = n < 2;
   for (const id of ["slider", "tree-section", "outliers-section"]) $(id).hidden = nLeaves < 2;
+  $("copy").hidden = location.protocol === "about:";  // the frame of a notebook has no address
   $("colour-field").hidden = !columnsOfColour().length;
   $("colour").replaceChildren(html("option", { value: "" }, "by cluster"),
     ...columnsOfColour().map(({ name }) => html("option", { value: name }, `by ${name}`)));
