@@ -91,7 +91,7 @@ const colourClusters = kept => {
   const touch = touchingClusters(), uses = new Array(COLOURS).fill(0), most = sizeOf(cut.nodes[0]), chosen = [];
   cut.nodes.forEach((node, c) => {
     const costs = Array.from({ length: COLOURS }, (_, colour) => chosen.reduce((cost, other, d) =>
-      cost + palette.alike[colour][other] * (sizeOf(cut.nodes[d]) / most + 10 * Math.min(1, 5 * touch(c, d))),
+      cost + palette.alike[colour][other] * (sizeOf(cut.nodes[d]) / most + 20 * Math.min(1, touch(c, d))),
     colour / 1000 - (kept?.[node] === colour ? KEPT : 0)));
     const colour = costs.indexOf(Math.min(...costs));
     chosen.push(colour);

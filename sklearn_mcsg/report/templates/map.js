@@ -129,7 +129,7 @@ const drawPoints = () => {
 
 const homes = { of: [] };
 const findHomes = () => {
-  const side = 24, cells = side * side, counts = new Uint32Array(nNodes * cells);
+  const side = 48, cells = side * side, counts = new Uint32Array(nNodes * cells);
   const along = value => Math.min(side - 1, Math.floor(value * side));
   for (let i = 0; i < n; i++) counts[leafOf[i] * cells + along(ys[i]) * side + along(xs[i])]++;
   children.forEach(([a, b], t) => {
@@ -163,7 +163,7 @@ const labelsWanted = () => {
   }
   return wanted;
 };
-const SHIFTS = [0, -24, 24, -48, 48].flatMap(dy => [0, -40, 40].map(dx => [dx, dy]));
+const SHIFTS = [0, -24, 24, -48, 48].flatMap(dy => [0, -40, 40].map(dx => [dx, dy])), NEAR = 9;  // the near ones
 const overlap = (p, q) => p[0] < q[2] && q[0] < p[2] && p[1] < q[3] && q[1] < p[3];
 const drawLabels = () => {
   const taken = [[view.room - 52, 0, view.room, 118]], most = view.room < 500 ? 12 : 30, labels = [];
@@ -171,7 +171,7 @@ const drawLabels = () => {
     if (labels.length === most) break;
     const half = widthOf(words, part ? "400 12px" : "600 12.5px") / 2 + (part ? 4 : 10), [x, y] = placeOf(node);
     if (x < 0 || y < 0 || x > view.room || y > view.height || 2 * half > view.room - 60) continue;
-    const boxes = SHIFTS.map(([dx, dy]) => {
+    const boxes = SHIFTS.slice(0, part ? NEAR : SHIFTS.length).map(([dx, dy]) => {
       const left = Math.min(view.room - 2 * half - 4, Math.max(4, x + dx - half));
       const top = Math.min(view.height - 25, Math.max(3, y + dy - 11));
       return [left, top, left + 2 * half, top + 22];
