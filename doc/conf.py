@@ -147,8 +147,7 @@ def write_live_report(app):
     columns = {"topic": [texts.target_names[topic] for topic in texts.target]}
     folder = Path(app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
-    page = sklearn_mcsg.cluster_report(texts.data, columns=columns, title="360 short texts")
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    sklearn_mcsg.cluster_report(texts.data, columns=columns, title="360 short texts").save(folder / "report.html")
 
 
 def check_reference(app):

@@ -12,8 +12,10 @@ import stat
 import subprocess
 import sys
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode, b85decode
 from collections import Counter
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -32,10 +34,12 @@ from sklearn_mcsg import (
     make_text_embedding,
 )
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.report import Report, _packing
+from sklearn_mcsg.report import _columns as columns_module
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _layout as layout
 from sklearn_mcsg.report import _page as page_module
-from sklearn_mcsg.report import write_report
+from sklearn_mcsg.report import _words as words_module
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
 
@@ -94,7 +98,7 @@ class Page(HTMLParser):
     def __init__(self, page):
         super().__init__()
         self.elements, self.open = [], []
-        self.feed(page)
+        self.feed(str(page))
 
     def handle_starttag(self, tag, attrs):
         self.elements.append({"tag": tag, **dict(attrs), "text": ""})
@@ -116,18 +120,29 @@ class Page(HTMLParser):
         return json.loads(self.find(id="data")[0]["text"])
 
 
+def inflated(packed):
+    return zlib.decompress(b85decode(packed.translate(str.maketrans(",./", "&<>"))))
+
+
 def unpacked(packed, dtype):
-    return np.frombuffer(zlib.decompress(b64decode(packed)), dtype=dtype)
+    return np.frombuffer(inflated(packed), dtype=dtype)
 
 
 def unpacked_json(packed):
-    return json.loads(zlib.decompress(b64decode(packed)))
+    return json.loads(inflated(packed))
 
 
-def unquantized(packed):
+def unpacked_rows(packed):
+    """Rows of whole numbers, which are packed column by column."""
     dtype = {1: np.int8, 2: "<i2"}[packed["bytes"]]
-    factors = unpacked(packed["factors"], "<f4")
-    return unpacked(packed["codes"], dtype).reshape(-1, packed["columns"]) * factors
+    return unpacked(packed["codes"], dtype).reshape(packed["columns"], -1).T.astype(np.float64)
+
+
+def texts_of(data):
+    """The texts of a page, which are packed in the order of their leaves."""
+    order = np.argsort(unpacked(data["tree"]["leafOf"], "<u4"), kind="stable")
+    packed = unpacked_json(data["texts"])
+    return [packed[place] for place in np.argsort(order)]
 
 
 # What the page holds ------------------------------------------------------------------------------------------------
@@ -137,15 +152,13 @@ def test_points_texts_and_tree_are_those_of_the_clusters():
     texts = corpus(40)
     clusters = clustered(texts)
     data = Page(cluster_report(texts, clusters)).data
-    assert unpacked_json(data["texts"]) == texts
+    assert texts_of(data) == texts
     assert data["lines"] is None
-    assert_allclose(unquantized(data["points"]), clusters.points, atol=1e-4)
-    assert not data["leading"]
+    assert_allclose(data["points"]["step"] * unpacked_rows(data["points"]), clusters.points, atol=1e-3)
     tree = data["tree"]
     assert_array_equal(unpacked(tree["leafOf"], "<u4"), clusters.tree.leaf_of)
     assert_array_equal(tree["children"], clusters.tree.children)
     assert_array_equal(tree["sizes"], np.bincount(clusters.tree.leaf_of))
-    assert_allclose(tree["excess"], clusters.tree.bic - clusters.tree.bic.min(), atol=0.06)
     assert (tree["given"], tree["best"]) == (3, clusters.tree.best_number)
     outliers = [[int(i), round(float(clusters.distances[i]), 4)] for i in clusters.outliers]
     assert data["outliers"] == outliers
@@ -167,6 +180,7 @@ def test_words_of_nodes_are_counted():
                 if " " not in name:
                     assert here == sum(name in present[i] for i in members)
                     assert everywhere == sum(name in found for found in present)
+    assert words["names"] == {}
     for label, node in enumerate(tree.nodes(3)):
         shown = [words["terms"][term][0] for term, _ in words["nodes"][node]]
         assert shown == clusters.summaries[label].words
@@ -194,21 +208,27 @@ def test_first_pair_is_similar_without_sharing_its_words():
     assert content.first_pair(summaries, points, groups, np.array([4]), np.array([False])) == [0, 0]
 
 
-def test_first_pair_is_one_that_the_page_explains(monkeypatch):
-    monkeypatch.setattr(content, "_WORD_BYTES", 6 * 20)
-    for texts in (corpus(30), [*corpus(30), "cat " * 500]):
-        data = Page(report(texts)).data
-        sizes = unpacked(data["vocabulary"]["sizes"], "<i2")
-        assert (sizes < 0).any()
-        a, b = data["first"]
-        assert a != b
-        assert sizes[a] > 0 < sizes[b]
+def test_first_pair_is_one_that_the_page_explains():
+    data = Page(report([*corpus(30), "cat " * 2500])).data
+    sizes = unpacked(data["vocabulary"]["sizes"], "<i2")
+    assert_array_equal(np.flatnonzero(sizes < 0), [30])
+    a, b = data["first"]
+    assert a != b
+    assert sizes[a] > 0 < sizes[b]
     summaries = [ClusterSummary(0, np.arange(3), [])]
     texts = ["cat dog", "cat cow", "tax bank", "hail fog", "rain snow"]
     groups = clustered(texts, 2).groups
     for explained in ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0]):
         pair = content.first_pair(summaries, np.eye(5), groups, np.arange(5), np.array(explained, dtype=bool))
         assert sorted(pair) == np.flatnonzero(explained).tolist()
+
+
+def test_names_of_clusters_are_those_of_their_nodes():
+    clusters = clustered(corpus(40))
+    clusters.summaries[1] = replace(clusters.summaries[1], name="Weather & <b>")
+    page = Page(cluster_report(clusters=clusters))
+    assert page.data["words"]["names"] == {str(clusters.tree.nodes(3)[1]): "Weather & <b>"}
+    assert "Weather & <b>" in page.find(tag="noscript")[0]["text"]
 
 
 def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
@@ -219,7 +239,7 @@ def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
     data, facts = page.data, page.find(**{"class": "facts"})[0]["text"]
     assert "60 texts in 3 clusters. 15 of 60 texts are shown" in facts
     shown = unpacked(data["lines"], "<i4")
-    assert unpacked_json(data["texts"]) == [texts[i] for i in shown]
+    assert texts_of(data) == [texts[i] for i in shown]
     assert {int(i) for summary in clusters.summaries for i in summary.members[:3]} <= set(shown.tolist())
     assert sum(data["tree"]["sizes"]) == 60
     assert_array_equal(unpacked(data["tree"]["leafOf"], "<u4"), clusters.tree.leaf_of[shown])
@@ -228,36 +248,69 @@ def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
     assert whole["words"] == data["words"]
 
 
-def test_many_components_are_cut_to_the_leading_ones(monkeypatch):
-    monkeypatch.setattr(content, "_POINT_BYTES", 0)
-    points = np.zeros((3, 300))
-    assert content.n_components_shown(points) == 128
-    assert content.n_components_shown(points[:, :20]) == 20
-    assert "computed from the" in Page(report(corpus(6))).find(tag="script")[1]["text"]
-
-
 def test_long_texts_are_cut_and_their_length_is_kept():
     texts = [*corpus(11), "cat " * 300_000]
-    page = report(texts)
+    page = str(report(texts))
     data = Page(page).data
     assert data["cut"] == {"11": 1_200_000}
-    assert len(unpacked_json(data["texts"])[11]) == content.MOST_CHARACTERS
-    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == content.TOO_LONG
+    assert len(texts_of(data)[11]) == content.MOST_CHARACTERS
+    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == words_module.TOO_LONG
     assert len(page) < 200_000
 
 
-def test_rare_words_beyond_the_budget_are_left_out(monkeypatch):
-    monkeypatch.setattr(content, "_WORD_BYTES", 6 * 20)  # of one byte, as there is no room for two
+def test_texts_are_cut_earlier_if_they_are_many(monkeypatch):
+    monkeypatch.setattr(content, "_TEXT_BYTES", 1200)
+    texts = [" ".join(corpus(30, seed)) for seed in range(12)]
+    data = Page(report(texts)).data
+    shown = texts_of(data)
+    length = max(map(len, shown))
+    assert 250 <= length < min(map(len, texts))
+    assert shown == [text[:length] for text in texts]
+    assert data["cut"] == {str(i): len(text) for i, text in enumerate(texts)}
+
+
+def test_the_longest_texts_are_not_explained_if_their_words_are_too_many(monkeypatch):
+    monkeypatch.setattr(words_module, "_MOST_TOKENS", 60)
     texts = corpus(30)
-    data = Page(report(texts)).data["vocabulary"]
-    assert data["vectors"]["bytes"] == 1
-    names = unpacked_json(data["words"])
-    assert len(names) == 20
-    assert names[0] == "the"
-    sizes = unpacked(data["sizes"], "<i2")
-    known = [set(re.findall(r"\w+", text.lower())) <= set(names) for text in texts]
-    assert_array_equal(sizes == content.TOO_RARE, np.logical_not(known))
-    assert len(unpacked(data["tokens"], "<u2")) == sizes[sizes > 0].sum()
+    vocabulary = Page(report(texts)).data["vocabulary"]
+    sizes = unpacked(vocabulary["sizes"], "<i2")
+    lengths = np.array([len(text.split()) for text in texts])
+    known = sizes != words_module.TOO_LONG
+    assert lengths[known].sum() == len(unpacked(vocabulary["tokens"], "<u2"))
+    assert 50 < lengths[known].sum() <= 60
+    assert lengths[known].max() <= lengths[~known].min()
+
+
+@pytest.mark.parametrize("room", [10**6, 2000, 800])
+def test_rows_have_the_digits_that_there_is_room_for(room):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 8)) * [1, 1, 1, 0.5, 0.1, 0.1, 0, 0]
+    packed, codes = _packing.pack_rows(rows, room)
+    assert len(packed["codes"]) <= room
+    assert_array_equal(unpacked_rows(packed), codes)
+    assert codes[:, -1].any(), "columns of zeros are left out at the end"
+    error = np.abs(rows[:, : codes.shape[1]] - packed["step"] * codes).max()
+    assert error <= packed["step"] / 2 * (1 + 1e-9)
+    if room == 10**6:
+        assert packed["step"] == np.abs(rows).max() / 4095
+    else:
+        finer, _ = _packing.pack_rows(rows, 2 * room)
+        assert finer["step"] < packed["step"]
+        assert len(packed["codes"]) > 0.8 * room
+
+
+def test_frequent_words_have_more_digits_and_what_is_missed_is_counted():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(400, 10))
+    counts = np.repeat([1000, 1], 200)
+    packed = words_module._vectors(vectors, counts, 4000)
+    factors, missed = (
+        unpacked(packed[name]["codes"], "<u2") * packed[name]["most"] / 65_535 for name in ("factors", "missed")
+    )
+    decoded = factors[:, None] * unpacked_rows(packed["vectors"])
+    squares = ((vectors - decoded) ** 2).mean(axis=1)
+    assert_allclose(missed, squares, atol=1e-3)
+    assert squares[:200].mean() < 0.1 * squares[200:].mean()
 
 
 @pytest.mark.parametrize("params", [{"likelihood": "spherical"}, {"embedding__method": "landmarks", "whiten": 0.0}])
@@ -268,9 +321,9 @@ def test_other_embeddings_have_no_pairs_of_words(params):
 def test_same_input_same_page():
     texts = corpus(30)
     clusters = clustered(texts)
-    page = cluster_report(texts, clusters)
-    assert cluster_report(texts, clusters) == page
-    assert cluster_report(texts, clusters, random_state=1) != page
+    page = str(cluster_report(texts, clusters))
+    assert str(cluster_report(texts, clusters)) == page
+    assert str(cluster_report(texts, clusters, random_state=1)) != page
 
 
 def test_texts_alone_are_clustered():
@@ -295,7 +348,7 @@ def test_one_text_has_no_clusters():
 
 
 def column(values):
-    (found,) = content.shown_columns({"name": values}, np.arange(len(values)))
+    (found,) = columns_module.shown_columns({"name": values}, np.arange(len(values)))
     return found
 
 
@@ -313,7 +366,7 @@ def test_categories_are_the_most_frequent_values():
 
 def test_points_are_not_coloured_by_columns_that_name_rows():
     columns = {"id": [f"id{i}" for i in range(40)], "topic": ["a", "b"] * 20}
-    found = content.shown_columns(columns, np.arange(40))
+    found = columns_module.shown_columns(columns, np.arange(40))
     assert [(column["name"], "codes" in column) for column in found] == [("id", False), ("topic", True)]
     assert [unpacked_json(column["cells"]) for column in found] == list(columns.values())
 
@@ -326,15 +379,15 @@ def test_values_of_columns_are_shown_as_they_are():
 
 def test_the_longest_columns_have_no_room(monkeypatch):
     columns = {"name": [f"name {i**3}" for i in range(40)], "number": [i**2 for i in range(40)], "topic": ["a"] * 40}
-    sizes = {found["name"]: len(found["cells"]) for found in content.shown_columns(columns, np.arange(40))}
+    sizes = {found["name"]: len(found["cells"]) for found in columns_module.shown_columns(columns, np.arange(40))}
     assert sizes["name"] > sizes["number"] > sizes["topic"]
     for room, names, shown in (
         (sum(sizes.values()), ["name", "number", "topic"], ["name", "number", "topic"]),
         (sum(sizes.values()) - 1, ["number", "topic"], ["number", "topic"]),
         (sizes["topic"], ["number", "topic"], ["topic"]),
     ):
-        monkeypatch.setattr(content, "_COLUMN_BYTES", room)
-        found = content.shown_columns(columns, np.arange(40))
+        monkeypatch.setattr(columns_module, "_COLUMN_BYTES", room)
+        found = columns_module.shown_columns(columns, np.arange(40))
         assert [column["name"] for column in found] == names
         assert [column["name"] for column in found if column["cells"]] == shown
 
@@ -369,6 +422,84 @@ def test_columns_that_are_not_numbers_or_hardly():
     series = pd.Series(["x", None, "y"], index=[5, 6, 7], dtype="string")
     assert unpacked(column(series)["codes"], np.uint8).tolist() == [0, 255, 1]
     assert unpacked(column(pd.Series([pd.NaT, pd.Timestamp(0)]))["codes"], np.uint8).tolist() == [255, 0]
+
+
+# Periods ------------------------------------------------------------------------------------------------------------
+
+
+def periods_of(values, labels=None):
+    texts = corpus(len(values))
+    tree = clustered(texts).tree
+    found = columns_module.shown_periods({"when": values}, tree)
+    if not found:
+        return None
+    (column,) = found
+    column["counts"] = unpacked(column["counts"], "<u4").reshape(tree.n_leaves, -1)
+    return column
+
+
+def test_dates_are_counted_in_periods():
+    days = [date(2021, 1, 1) + timedelta(days=17 * i) for i in range(30)]
+    for values in (
+        days,
+        [day.isoformat() for day in days],
+        [datetime(day.year, day.month, day.day, 23, 59) for day in days],
+        [f"{day.isoformat()}T23:59:00+02:00" for day in days],
+        [day.strftime("%a, %d %b %Y 10:00:00 +0000") for day in days],
+        np.array(days, dtype="datetime64[s]"),
+    ):
+        found = periods_of(values)
+        assert found["dates"]
+        months = Counter(f"{day.year}-{day.month:02}" for day in days)
+        assert found["periods"][0] == "2021-01"
+        assert found["periods"][-1] == max(months)
+        assert dict(zip(found["periods"], found["counts"].sum(axis=0), strict=True)) == months
+        assert (found["unread"], found["missing"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "last", "n_periods"),
+    [
+        (["2024-02-28", "2024-03-01"], "2024-02-28", "2024-03-01", 3),
+        (["2024-01-03", "2024-04-01"], "week of 2024-01-01", "week of 2024-04-01", 14),
+        (["2020-05", "2024-04"], "2020 Q2", "2024 Q2", 17),
+        (["2001", "2019"], "2001", "2019", 19),
+        ([2001, 2019], "2001", "2019", 19),
+        (["1968-12-31", "1970-01-01"], "1968-12", "1970-01", 14),
+        (["1850", "2019"], "1850\u20131859", "2010\u20132019", 17),
+        (["0001-01-01", "9999-12-31"], "0\u2013499", "9500\u20139999", 20),
+    ],
+)
+def test_periods_are_as_short_as_there_is_room_for(values, first, last, n_periods):
+    found = periods_of(values * 3)
+    assert (found["periods"][0], found["periods"][-1], len(found["periods"])) == (first, last, n_periods)
+    assert found["counts"].sum(axis=0)[[0, -1]].tolist() == [3, 3]
+
+
+def test_dates_that_cannot_be_read_are_counted():
+    values = ["2020-01-01", "2021-02-31", "yesterday", None, "", "2022-05-05", "2021-01-01", "2021-06-01"]
+    found = periods_of(values)
+    assert (found["unread"], found["missing"], found["counts"].sum()) == (2, 2, 4)
+
+
+def test_categories_are_counted_and_other_columns_are_not():
+    values = ["a", "b", "b"] * 10
+    found = periods_of(values)
+    assert (found["dates"], found["periods"], found["counts"].sum(axis=0).tolist()) == (False, ["b", "a"], [20, 10])
+    many = periods_of([f"v{min(i, 29 - i)}" for i in range(30)])
+    assert len(many["periods"]) == 13
+    assert many["periods"][-1] == "(other values)"
+    assert many["counts"].sum() == 30
+    for values in (
+        ["a"] * 6,
+        [f"id {i}" for i in range(40)],
+        [1600 + 50 * i for i in range(40)],
+        [0.5 * i for i in range(40)],
+        ["2020-01-01"] * 6,
+        [None] * 6,
+        [True] * 6,
+    ):
+        assert periods_of(values) is None
 
 
 # The map ------------------------------------------------------------------------------------------------------------
@@ -425,15 +556,6 @@ def test_forces_are_those_of_the_sums_over_pairs(width):
     assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_quantized_columns():
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.normal(size=50), 1e-6 * rng.normal(size=50), np.zeros(50)])
-    for dtype in (np.int8, np.int16):
-        packed = content.quantized(rows, dtype)
-        error = np.abs(unquantized(packed) - rows).max(axis=0)
-        assert (error <= 0.501 * np.abs(rows).max(axis=0) / np.iinfo(dtype).max).all()
-
-
 # Text remains text --------------------------------------------------------------------------------------------------
 
 
@@ -441,7 +563,8 @@ def test_texts_are_data():
     texts = [*NASTY.values(), *corpus(6), "lone \ud800 cat"]
     settings = {"<b>key</b>": "</dd><script>alert(3)</script>", "quote": '"', "lone": "\ud800", "none": None}
     columns = {"</script>": ["<img src=x>"] * len(texts)}
-    page = report(texts, title="<h1>T</h1> & </title><script>alert(4)</script>", settings=settings, columns=columns)
+    title = "<h1>T</h1> & </title><script>alert(4)</script>"
+    page = str(report(texts, title=title, settings=settings, columns=columns))
     page.encode()
     parsed = Page(page)
     assert not parsed.open
@@ -450,7 +573,7 @@ def test_texts_are_data():
     assert tags["h1"] == tags["title"] == 1
     assert "img" not in tags
     shown = [text[: content.MOST_CHARACTERS].replace("\ud800", "?") for text in texts]
-    assert unpacked_json(parsed.data["texts"]) == shown
+    assert texts_of(parsed.data) == shown
     assert parsed.find(tag="title")[0]["text"] == "<h1>T</h1> & </title><script>alert(4)</script>"
     foot = {e["text"] for e in parsed.elements if e["tag"] in ("dt", "dd")}
     assert {"<b>key</b>", "</dd><script>alert(3)</script>", '"', "?", "None"} <= foot
@@ -459,7 +582,7 @@ def test_texts_are_data():
 
 
 def test_nothing_is_loaded_and_no_other_script_runs():
-    page = report(corpus(6))
+    page = str(report(corpus(6)))
     assert set(re.findall(r"https?://[^\"'`\s]*", page)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\(|fetch\(|innerHTML|insertAdjacentHTML|document\.write|eval\(", page)
     parsed = Page(page)
@@ -473,7 +596,7 @@ def test_nothing_is_loaded_and_no_other_script_runs():
 
 def test_settings_and_versions_are_listed():
     params = {"vectorizer__tokenizer": str.split, "likelihood": VonMisesFisher()}
-    page = report(corpus(6), params=params, settings={"command": "mcsg cluster"})
+    page = str(report(corpus(6), params=params, settings={"command": "mcsg cluster"}))
     text = re.sub(r"\s+", " ", Page(page).find(tag="footer")[0]["text"])
     for part in (
         "commandmcsg cluster",
@@ -514,10 +637,10 @@ def test_errors_say_what_is_wrong(args, kwargs, error, message):
 
 def test_a_report_is_replaced_in_one_step(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
-    write_report(path, "old \u2603")
+    Report("old \u2603").save(path)
     link = tmp_path / "link.html"
     link.symlink_to(path)
-    write_report(link, "new \u2603")
+    Report("new \u2603").save(link)
     assert link.is_symlink()
     assert path.read_text(encoding="utf-8") == "new \u2603"
 
@@ -528,9 +651,9 @@ def test_a_report_is_replaced_in_one_step(tmp_path, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(os, function, full)
             with pytest.raises(OSError, match="report.html could not be written: the disk is full; it has not changed"):
-                write_report(path, "newer")
+                Report("newer").save(path)
             with pytest.raises(OSError, match="other.html could not be written: the disk is full; nothing was written"):
-                write_report(tmp_path / "other.html", "newer")
+                Report("newer").save(tmp_path / "other.html")
     assert path.read_text(encoding="utf-8") == "new \u2603"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
 
@@ -549,11 +672,11 @@ def umask():
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
 def test_a_report_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path, umask):
     path = tmp_path / "report.html"
-    write_report(path, "new")
+    Report("new").save(path)
     assert mode_of(path) == 0o640
     for mode in (0o600, 0o666):
         path.chmod(mode)
-        write_report(path, "newer")
+        Report("newer").save(path)
         assert mode_of(path) == mode
 
 
@@ -576,7 +699,7 @@ def test_a_report_is_never_more_open_than_the_one_it_replaces(tmp_path, umask, m
     old = path.stat()
     other = os.stat_result([old.st_mode, old.st_ino, old.st_dev, 1, old.st_uid, old.st_gid + 1, 0, 0, 0, 0])
     monkeypatch.setattr(_disk, "_status_of", lambda path: other)
-    write_report(path, "new")
+    Report("new").save(path)
     assert written == [0o600]
     assert mode_of(path) == 0o600
 
@@ -586,7 +709,7 @@ def test_a_report_keeps_its_owner(tmp_path):
     path = tmp_path / "report.html"
     path.touch()
     os.chown(path, 12345, 54321)
-    write_report(path, "new")
+    Report("new").save(path)
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
 
 
@@ -594,13 +717,13 @@ def test_a_report_keeps_its_owner(tmp_path):
 def test_the_rest_of_a_killed_write_is_removed_by_the_next(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
-    code = "import os, signal, sys\nfrom sklearn_mcsg.report import write_report\n"
-    code += "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_report(sys.argv[1], 'new')\n"
+    code = "import os, signal, sys\nfrom sklearn_mcsg.report import Report\n"
+    code += "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nReport('new').save(sys.argv[1])\n"
     for _ in range(2):
         assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
         assert path.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 2, "the second write removed what the first left"
-    write_report(path, "newer")
+    Report("newer").save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -617,17 +740,17 @@ def test_what_is_not_the_rest_of_a_killed_write_remains(tmp_path, monkeypatch):
     before = sorted(tmp_path.iterdir())
     with open(tmp_path / names[3], "rb") as at_work:
         _disk.fcntl.flock(at_work, _disk.fcntl.LOCK_EX)
-        write_report(tmp_path / "report.html", "page")
+        Report("page").save(tmp_path / "report.html")
         assert sorted([*before, tmp_path / "report.html"]) == sorted(tmp_path.iterdir())
     with monkeypatch.context() as patched:
         patched.setattr(os, "geteuid", lambda: 4711)
-        write_report(tmp_path / "report.html", "page")
+        Report("page").save(tmp_path / "report.html")
     assert (tmp_path / names[3]).exists(), "a file of another user"
     with monkeypatch.context() as patched:
         patched.setattr(_disk.fcntl, "flock", no_locks)
-        write_report(tmp_path / "report.html", "page")
+        Report("page").save(tmp_path / "report.html")
     assert (tmp_path / names[3]).exists(), "whether somebody writes it is not known"
-    write_report(tmp_path / "report.html", "page")
+    Report("page").save(tmp_path / "report.html")
     assert not (tmp_path / names[3]).exists()
 
 
@@ -648,7 +771,7 @@ def test_a_write_that_is_swept_before_it_is_locked_begins_anew(tmp_path, monkeyp
         flock(descriptor, how)
 
     monkeypatch.setattr(_disk.fcntl, "flock", swept)
-    write_report(tmp_path / "report.html", "page")
+    Report("page").save(tmp_path / "report.html")
     assert len(calls) == 3
     assert (tmp_path / "report.html").read_text() == "page"
 
@@ -656,7 +779,7 @@ def test_a_write_that_is_swept_before_it_is_locked_begins_anew(tmp_path, monkeyp
 @pytest.mark.skipif(os.name != "posix", reason="Windows limits the whole path")
 def test_a_report_whose_name_is_as_long_as_names_can_be(tmp_path):
     path = tmp_path / ("x" * 250 + ".html")
-    write_report(path, "page")
+    Report("page").save(path)
     assert path.read_text() == "page"
 
 
@@ -665,7 +788,7 @@ def test_a_report_needs_the_name_of_a_file(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError, match=r"is a folder: name a file|does not name a file"):
-        write_report(name, "page")
+        Report("page").save(name)
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
 
 
@@ -674,13 +797,13 @@ def test_a_report_that_is_a_link_to_itself(tmp_path):
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     with pytest.raises(OSError, match="symbolic links"):
-        write_report(loop, "page")
+        Report("page").save(loop)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
 def test_a_device_that_is_full():
     with pytest.raises(OSError, match=r"/dev/full could not be written: the disk is full\.$"):
-        write_report("/dev/full", "page")
+        Report("page").save("/dev/full")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
@@ -688,7 +811,7 @@ def test_a_report_to_a_pipe_is_written_to_it(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    write_report(path, "page \u2603")
+    Report("page \u2603").save(path)
     assert path.is_fifo()
     assert os.read(reader, 100).decode() == "page \u2603"
     os.close(reader)
@@ -732,12 +855,13 @@ def test_explanations_of_the_page_are_those_of_python(params, tmp_path):
     clusters = cluster_texts(texts, 4, pipeline=pipeline)
     (tmp_path / "data.json").write_text(json.dumps(Page(cluster_report(clusters=clusters)).data))
     folder = Path(page_module.__file__).parent / "templates"
-    scripts = [(folder / name).read_text(encoding="utf-8") for name in ("data.js", "pair.js")]
+    scripts = [(folder / name).read_text(encoding="utf-8") for name in ("data.js", "words.js")]
     pairs = [(3, 57), (10, 11), (4, 8)]
     before = f"""
         const packed = require("fs").readFileSync({str(tmp_path / "data.json")!r}, "utf8");
         globalThis.window = globalThis;
         globalThis.document = {{
+            documentElement: {{ dataset: {{}} }},
             getElementById: () => ({{ textContent: packed }}),
             createElement: () => ({{ getContext: () => ({{}}) }}),
         }};
@@ -748,7 +872,7 @@ def test_explanations_of_the_page_are_those_of_python(params, tmp_path):
             console.log(JSON.stringify(found));
         }});
     """
-    code = "\n".join([before, scripts[0], scripts[1].split("// The measure and the neighbours")[0], after])
+    code = "\n".join([before, scripts[0], "const CANDIDATES = 32;", scripts[1], after])
     (tmp_path / "page.js").write_text(code.replace('"use strict";', ""), encoding="utf-8")
     run = subprocess.run(["node", str(tmp_path / "page.js")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -805,7 +929,7 @@ def path(tmp_path_factory, clusters):
         "label": [f"=label {i}" if i else None for i in range(n)],
     }
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(path, cluster_report(clusters=clusters, title="<b>Texts</b>", columns=columns))
+    cluster_report(clusters=clusters, title="<b>Texts</b>", columns=columns).save(path)
     return path
 
 
@@ -861,7 +985,6 @@ def test_page_opens_with_a_pair(visit, clusters):
     assert page.locator(".card").count() == 14
     assert page.locator("#labels .label").count() > 6
     assert page.locator("#tree .branch").count() == 13
-    assert page.locator("#evidence .curve").count() == 1
     assert page.locator("#outliers button").count() == 40
     a, b = chosen(page)
     assert a != b
@@ -884,13 +1007,15 @@ def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
     page = visit()
     if params:
         clusters = clustered(clusters.texts, 14, vectors="glove-6b-50d", **params)
-        write_report(tmp_path / "ordered.html", cluster_report(clusters=clusters))
+        cluster_report(clusters=clusters).save(tmp_path / "ordered.html")
         page = visit(file=tmp_path / "ordered.html")
     points = clusters.points
     for i, j in [(3, 57), (10, 11), (0, 99)]:
-        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-4)
+        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(float(points[i] @ points[j]), abs=1e-3)
     cosines = page.evaluate("Array.from(cosinesWith(5))")
-    assert_allclose(cosines, points @ points[5], atol=1e-4)
+    assert_allclose(cosines, points @ points[5], atol=1e-3)
+    assert page.evaluate("errorOfCosines()") < 1e-3
+    assert "less than 0.005" in page.locator("#precision").text_content()
     embedding = clusters.pipeline[-1]
     for i, j in [(3, 57), (10, 11), (104, 8), (104, 105)]:
         found = page.evaluate(f"explain({i}, {j})")
@@ -918,21 +1043,37 @@ def test_numbers_are_those_of_python(visit, clusters, tmp_path, params):
             assert told in shown.text_content().replace("\u2212", "-")
 
 
-@pytest.mark.parametrize(("room", "error"), [(10**6, 1e-3), (6 * 40, 0.03)])
-def test_pairs_of_ordered_texts_without_prior_and_with_few_digits(visit, tmp_path, monkeypatch, room, error):
+@pytest.mark.parametrize(("steps", "error"), [(4095, 2e-3), (127, 0.1)])
+def test_pairs_of_ordered_texts_without_prior_and_with_few_digits(visit, tmp_path, monkeypatch, steps, error):
     """A text of one word has no slope, unless pseudo-vectors have one."""
-    monkeypatch.setattr(content, "_WORD_BYTES", room)
-    monkeypatch.setattr(content, "_PROJECTION_BYTES", room)
+    monkeypatch.setattr(_packing, "_FINEST", steps)
     texts = [*corpus(40), "cat", "tax", "cat cat"]
     clusters = clustered(texts, likelihood="trend", prior_strength=0)
-    write_report(tmp_path / "line.html", cluster_report(clusters=clusters))
+    cluster_report(clusters=clusters).save(tmp_path / "line.html")
     page = visit(file=tmp_path / "line.html")
-    assert page.evaluate("data.vocabulary.vectors.bytes") == (2 if room == 10**6 else 1)
+    assert page.evaluate("data.vocabulary.vectors.bytes") == (2 if steps == 4095 else 1)
     for i, j in [(0, 3), (1, 40), (40, 41), (40, 42)]:
         found = page.evaluate(f"explain({i}, {j})")
         expected = clusters.pipeline[-1].explain(clusters.groups[[i]], clusters.groups[[j]])
         assert np.sum(found["matrix"]) == pytest.approx(expected.similarity, abs=error)
         assert found["unordered"] == pytest.approx(expected.similarity - expected.order, abs=error)
+
+
+def test_every_pair_is_explained_in_little_room_and_the_page_says_how_near(visit, tmp_path, monkeypatch):
+    monkeypatch.setattr(page_module, "_PAGE_BYTES", 400_000)
+    monkeypatch.setattr(words_module, "_LEAST_ROOM", 100_000)
+    clusters = cluster_texts(load_short_texts().data, pipeline=make_text_embedding(random_state=0))
+    cluster_report(clusters=clusters).save(tmp_path / "small.html")
+    page = visit(file=tmp_path / "small.html")
+    errors = []
+    for i, j in np.random.default_rng(0).integers(360, size=(40, 2)).tolist():
+        found = page.evaluate(f"explain({i}, {j})")
+        errors.append(abs(np.sum(found["matrix"]) - float(clusters.points[i] @ clusters.points[j])))
+        assert page.evaluate(f"cosine({i}, {j})") == pytest.approx(np.sum(found["matrix"]), abs=1e-9)
+    bound = page.evaluate("errorOfCosines()")
+    assert 0.005 < bound < 0.3
+    assert np.mean(np.array(errors) <= bound) > 0.8
+    assert f"at most {bound:.2f} for 19 of 20" in page.locator("#heat").text_content()
 
 
 def test_slider_cuts_as_the_tree_does(visit, clusters):
@@ -945,14 +1086,15 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
         sums = np.array([clusters.points[labels == c].sum(axis=0) for c in range(k)])
         units = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         distances = 1 - (clusters.points * units[labels]).sum(axis=1)
-        assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-3)
+        assert_allclose(page.evaluate("Array.from(cut.distance)"), distances, atol=1e-4 if k == 14 else 3e-3)
         number = f"{k} cluster{'s' * (k != 1)}"
         assert page.locator("#number-shown").text_content() == number
         assert page.locator(".facts").text_content().startswith(f"{N_NASTY} texts in {number}.")
         sizes = [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()]
         assert sizes == np.bincount(labels)[:24].tolist()
         slots = page.evaluate("cut.nodes.map(node => nodes.slot[node])")
-        assert sorted(slots) == list(range(k))
+        assert k > 30 or len(set(slots)) == k, "colour and shape tell clusters apart"
+        assert len({slot % 12 for slot in slots}) == min(k, 12)
     page.evaluate("setNumber(14)")
     page.locator("#number").focus()
     page.keyboard.press("ArrowLeft")
@@ -964,14 +1106,9 @@ def test_slider_cuts_as_the_tree_does(visit, clusters):
     page.locator("#given").click()
     assert page.evaluate("state.k") == 14
     assert page.evaluate("data.tree.best") == tree.best_number
-    page.evaluate("data.tree.best = 1; drawSlider()")
-    assert page.locator("#best").is_hidden()
-    assert "does not choose a number" in page.locator("#evidence-hint").text_content()
-    page.evaluate("data.tree.best = 6; drawSlider()")
-    assert "BIC" in page.locator("#evidence-hint").text_content()
-    page.locator("#best").click()
-    assert page.evaluate("state.k") == 6
-    assert "The BIC is lowest here" in page.locator("#evidence-hint").text_content()
+    for best, supported in ((14, True), (1, False), (6, False)):
+        page.evaluate(f"data.tree.best = {best}; drawSlider()")
+        assert ("The BIC supports this number" in page.locator("#slider-hint").text_content()) == supported
 
 
 def test_cards_follow_the_slider(visit, clusters):
@@ -981,7 +1118,7 @@ def test_cards_follow_the_slider(visit, clusters):
     first = page.locator(".card").first
     assert first.locator(".bars li").count() == len(clusters.summaries[0].words)
     card = page.locator(".card", has=page.locator("details")).first
-    card.locator("summary").click()
+    card.locator("summary").first.click()
     card.locator("details .members button").first.wait_for()
     assert card.locator("details .members button").count() == len(clusters.summaries[0].members)
     page.evaluate("setNumber(40)")
@@ -1066,8 +1203,7 @@ def test_zoom_and_pan(visit):
     assert page.evaluate("[view.zoom, view.x, view.y]") == [1, 0, 0]
 
 
-def test_labels_do_not_overlap(visit):
-    page = visit()
+def assert_apart(page):
     spans = page.evaluate(
         "[...document.querySelectorAll('.label')].map(e => { const r = e.getBoundingClientRect();"
         " return [r.left, r.top, r.right, r.bottom]; })"
@@ -1075,6 +1211,10 @@ def test_labels_do_not_overlap(visit):
     for i, p in enumerate(spans):
         for q in spans[:i]:
             assert p[2] <= q[0] + 0.5 or q[2] <= p[0] + 0.5 or p[3] <= q[1] + 0.5 or q[3] <= p[1] + 0.5
+
+
+def test_labels_do_not_overlap(visit):
+    assert_apart(visit())
 
 
 def test_search(visit, clusters):
@@ -1091,9 +1231,198 @@ def test_search(visit, clusters):
     assert "cat" in chosen(page)[0]
     page.locator("#query").fill("nowhere to be found")
     assert page.locator("#found button").count() == 0
-    assert "No text has" in page.locator("#found-hint").text_content()
+    assert "No text has \u201cnowhere\u201d and" in page.locator("#found-hint").text_content()
     page.locator("#query").fill("")
     assert page.locator("#found-section").is_hidden()
+
+
+def test_search_ranks_and_knows_phrases_and_columns(visit, tmp_path):
+    texts = [
+        "the cat and the dog",
+        "dog cat",
+        "a dog",
+        "cat dog cat dog",
+        "the catapult",
+        "rain  and\nsnow",
+        "snow and rain",
+    ]
+    columns = {"place": ["north", "south", "north", "cat house", "", None, "north"], "number": range(7)}
+    report(texts, 2, columns=columns).save(tmp_path / "search.html")
+    page = visit(file=tmp_path / "search.html")
+
+    def found(query):
+        page.locator("#query").fill(query)
+        return [int(button.get_attribute("data-text")) for button in page.locator("#found button[data-text]").all()]
+
+    assert found("cat dog")[0] == 3
+    assert sorted(found("cat dog")) == [0, 1, 3]
+    assert found("cat")[-1] == 4, "whole words come first"
+    assert found('"dog cat"') == [3, 1] or found('"dog cat"') == [1, 3]
+    assert found('"rain and snow"') == [5]
+    assert found("\u201csnow and\u201d") == [6]
+    assert sorted(found("north")) == [0, 2, 6]
+    assert found("north rain") == [6]
+    assert found('"dog north"') == [], "a phrase does not reach from the text into a column"
+    assert found('"') == []
+
+
+def test_clusters_are_renamed_and_merged(visit, clusters):
+    page = visit()
+    first, second = (page.locator(".card").nth(c) for c in (0, 1))
+    sizes = [len(summary.members) for summary in clusters.summaries]
+    first.locator("summary", has_text="Rename").click()
+    first.locator(".edit input").fill("My <b>name</b>")
+    first.locator(".edit input").press("Enter")
+    until(page, "document.querySelector('.card h3').textContent === 'My <b>name</b>'")
+    second.locator("summary", has_text="Rename").click()
+    other = page.evaluate("String(cut.nodes[3])")
+    second.locator(".edit select").select_option(other)
+    until(page, "cut.nodes.length === 13")
+    assert page.locator("#number-shown").text_content() == "13 clusters"
+    assert "14 clusters of the tree, some of which are merged" in page.locator("#slider-hint").text_content()
+    merged = page.locator(".card", has=page.locator(".parts li:nth-child(2)"))
+    assert merged.count() == 1
+    assert int(merged.locator(".size").text_content().split()[0]) == sizes[1] + sizes[3]
+    expected = clusters.labels.copy()
+    expected[expected == 3] = 1
+    shown = np.array(page.evaluate("Array.from(cut.clusterOf)"))
+    assert len(set(zip(expected.tolist(), shown.tolist(), strict=True))) == 13, "the same partition"
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("table()").removeprefix("\ufeff"), newline="")))
+    named = {row["mcsg_label"] for row, label in zip(rows, clusters.labels, strict=True) if label == 0}
+    assert named == {"My <b>name</b>"}
+    assert {int(row["cluster"]) for row in rows} == set(range(1, 14))
+    address = page.evaluate("location.hash")
+    assert "name=" in address
+    assert "merge=" in address
+    again = visit(view=address)
+    assert again.locator(".card h3").all_text_contents() == page.locator(".card h3").all_text_contents()
+    again.evaluate("setNumber(5)")
+    assert again.evaluate("cut.nodes.length") == 5, "other numbers of clusters have no merged ones"
+    again.evaluate("setNumber(14)")
+    merged = again.locator(".card", has=again.locator(".parts li:nth-child(2)"))
+    merged.locator("summary", has_text="Rename").click()
+    merged.locator("button", has_text="Divide again").click()
+    until(again, "cut.nodes.length === 14")
+    assert "merge=" not in again.evaluate("location.hash")
+    for wrong in ("#merge=1.x.999999&name=abc:d&name=99999:e", "#merge=0&name=0:", "#merge=..&name=:"):
+        assert visit(view=wrong).locator(".card").count() == 14
+
+
+def test_shares_over_columns_have_their_intervals(visit, clusters):
+    page = visit()
+    assert page.locator("#over option").all_text_contents() == ["parity"]
+    shares = page.evaluate("sharesOver(data.periods[0])")
+    assert len(shares) == 14
+    for label, own in enumerate(shares):
+        for each, parity in zip(own, (0, 1), strict=True):
+            members = np.flatnonzero(clusters.labels == label)
+            assert (each["k"], each["m"]) == (np.count_nonzero(members % 2 == parity), N_NASTY // 2)
+            p, m = each["k"] / each["m"], each["m"]
+            for bound in ("low", "high"):  # the interval of Wilson: shares that a test at level .05 does not reject
+                q = each[bound]
+                assert abs(p - q) == pytest.approx(1.96 * np.sqrt(q * (1 - q) / m), abs=1e-9)
+    assert page.locator("#periods figure").count() == 12
+    assert "The 12 largest of 14 clusters" in page.locator("#periods-rest").text_content()
+
+
+def test_dates_in_a_browser(visit, tmp_path):
+    texts = corpus(60)
+    days = [f"{2010 + i // 6}-03-01" for i in range(58)] + ["soon", None]
+    report(texts, columns={"day": days, "kind": ["a", "b", "c"] * 20}).save(tmp_path / "dates.html")
+    page = visit(file=tmp_path / "dates.html")
+    assert page.locator("#over option").all_text_contents() == ["day", "kind"]
+    assert page.locator("#periods figure").count() == 3
+    assert page.locator("#periods figure").first.locator("circle.mark-of").count() == 11, "ten years and the swatch"
+    hint = page.locator("#periods-hint").text_content()
+    assert "1 value could not be read as a date. 1 value is missing." in hint
+    page.locator("#over").select_option("kind")
+    assert page.locator("#periods figure").first.locator("text").all_text_contents()[::2] == ["a", "b", "c"]
+    assert "over=kind" in page.evaluate("location.hash")
+    assert visit(file=tmp_path / "dates.html", view="#over=kind").locator("#over").input_value() == "kind"
+
+
+def test_parts_of_clusters_are_labelled_when_one_looks_closer(visit):
+    page = visit()
+    page.evaluate("setNumber(3)")
+    assert page.locator(".label.part").count() == 0
+    page.evaluate("zoomBy(3, xOf(5), yOf(5))")
+    settled(page)
+    assert page.locator(".label.part").count() > 0
+    assert_apart(page)
+    shown = page.evaluate("labelsWanted()")
+    for label in (label for label in shown if label["part"]):
+        cluster = page.evaluate(f"wordsNamed(cut.nodes[cut.ofLeaf[nodes.leaf[{label['node']}]]], 2)")
+        assert not set(label["words"].split(", ")) & set(cluster)
+
+
+def test_large_and_touching_clusters_have_different_colours(visit, large):
+    page = visit(file=large)
+    for k in (12, 40):
+        page.evaluate(f"setNumber({k})")
+        colours = page.evaluate("cut.nodes.map(node => nodes.slot[node] % COLOURS)")
+        assert len(set(colours[:12])) == 12
+    page = visit()
+    page.evaluate(
+        "for (const values of [xs, ys]) values.forEach((value, i) => { values[i] = value / 4; }); setNumber(30)"
+    )
+    colours = page.evaluate("cut.nodes.map(node => nodes.slot[node] % COLOURS)")
+    touch = page.evaluate(
+        "() => { const touch = touchingClusters();"
+        " return cut.nodes.map((_, p) => cut.nodes.map((_, q) => touch(p, q))); }"
+    )
+    alike = [touch[p][q] for p in range(30) for q in range(p) if colours[p] == colours[q]]
+    every = [touch[p][q] for p in range(30) for q in range(p)]
+    assert np.mean(alike) < 0.2 * np.mean(every)
+
+
+def test_map_and_pair_are_equally_high(visit):
+    page = visit()
+    for i, j in [(3, 57), (111, 100)]:
+        page.evaluate(f"choosePair({i}, {j})")
+        bottoms = [page.locator(name).evaluate("e => e.getBoundingClientRect().bottom") for name in ("#map", "#pair")]
+        assert abs(bottoms[0] - bottoms[1]) < 30
+
+
+def test_page_without_script_lists_the_clusters(browser, path, clusters):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "JavaScript is switched off" in page.locator("main").inner_text()
+    assert page.locator(".plain li").count() == 14
+    assert ", ".join(clusters.summaries[0].words[:3]) in page.locator(".plain li").first.inner_text()
+    for hidden in (".tools", ".stage", "#clusters-section", "#periods-section", ".charts", ".actions"):
+        assert page.locator(hidden).is_hidden()
+    context.close()
+
+
+def test_notebooks_show_the_page_in_a_frame_of_its_own(browser, tmp_path):
+    made = report([*corpus(20), NASTY["end"]])
+    shown = made._repr_html_()
+    assert shown.count("<iframe") == shown.count("</iframe>") == 1
+    assert "allow-same-origin" not in shown
+    assert str(made).startswith("<!doctype html>")
+    assert "MB" in repr(made)
+    foreign = "<style>* { display: none !important; color: red !important }</style><style>iframe, body, html"
+    foreign += " { display: block !important }</style><script>window.secret = 1</script>"
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><html><body>{foreign}{shown}</body></html>", encoding="utf-8"
+    )
+    page = browser.new_page(accept_downloads=True)
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((tmp_path / "notebook.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("[data-ready]").wait_for(state="attached", timeout=20_000)
+    assert frame.locator(".card").count() == 3
+    assert frame.locator("#copy").is_hidden(), "there is no address to copy"
+    frame.locator("#more-clusters").click()
+    assert frame.locator(".card").count() == 4
+    assert frame.locator("h1").evaluate("e => getComputedStyle(e).color") != "rgb(255, 0, 0)"
+    with page.expect_download() as waiting:
+        frame.locator("#download").click()
+    assert waiting.value.suggested_filename == "clusters-4.csv"
+    assert complaints == []
+    page.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 800), (390, 844)])
@@ -1133,13 +1462,13 @@ def test_columns_are_shown_with_texts(visit):
 def test_slider_says_where_it_ends(visit, tmp_path):
     page = visit()
     page.evaluate("setNumber(nLeaves)")
-    assert "ends here" not in page.locator("#evidence-hint").text_content(), "each text is a cluster"
+    assert "ends here" not in page.locator("#slider-hint").text_content(), "each text is a cluster"
     file = tmp_path / "many.html"
-    write_report(file, report(corpus(240)))
+    report(corpus(240)).save(file)
     page = visit(file=file)
     for k in (199, 200):
         page.evaluate(f"setNumber({k})")
-        assert ("ends here" in page.locator("#evidence-hint").text_content()) == (k == 200)
+        assert ("ends here" in page.locator("#slider-hint").text_content()) == (k == 200)
 
 
 def test_colours_by_column(visit):
@@ -1221,8 +1550,7 @@ def test_texts_show_as_they_are(visit):
         shown = text[:2000].replace("cafe\u0301", "caf\u00e9").replace("\x00", "\x00")
         assert chosen(page)[0] == shown
         assert (name == "unknown") == bool(page.locator("#heat", has_text="has no words").count())
-        assert (name == "long") == bool(page.locator("#heat", has_text="too long").count())
-        assert name in ("unknown", "long") or page.locator("#text-a .word").count()
+        assert name == "unknown" or page.locator("#text-a .word").count()
     assert "The first 2,000 of 6,200 characters" in page.locator("#text-a").text_content()
     assert page.title() == "<b>Texts</b>"
     assert page.locator("img").count() == 0
@@ -1322,12 +1650,16 @@ def test_colours_follow_the_scheme(visit):
     before = page.evaluate("palette[0]")
     page.emulate_media(color_scheme="dark")
     until(page, f"palette[0] !== '{before}'")
+    page.evaluate("merge(cut.nodes[0], cut.nodes[1]); setNumber(14)")
+    page.emulate_media(color_scheme="light")
+    until(page, f"palette[0] === '{before}'")
+    assert page.evaluate("cut.nodes.length") == 13, "merged clusters remain"
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_few_texts_in_a_browser(visit, tmp_path, n):
     file = tmp_path / "few.html"
-    write_report(file, report(corpus(n), 1))
+    report(corpus(n), 1).save(file)
     page = visit(file=file)
     assert page.locator(".card").count() == 1
     page.mouse.click(*place_of(page, 0))
@@ -1339,9 +1671,9 @@ def test_few_texts_in_a_browser(visit, tmp_path, n):
 
 def test_equal_texts_and_other_likelihoods_in_a_browser(visit, tmp_path):
     file = tmp_path / "equal.html"
-    write_report(file, report(["the cat"] * 2, 1))
+    report(["the cat"] * 2, 1).save(file)
     assert visit(file=file).locator("#measure strong").text_content() in ("1.00", "0.00")
-    write_report(file, report(corpus(12), params={"likelihood": "vmf"}))
+    report(corpus(12), params={"likelihood": "vmf"}).save(file)
     assert "likelihoods diag and trend only" in visit(file=file).locator("#heat").text_content()
 
 
@@ -1349,7 +1681,7 @@ def test_sample_in_a_browser(visit, tmp_path, monkeypatch):
     monkeypatch.setattr(page_module, "MOST_TEXTS", 20)
     file = tmp_path / "sample.html"
     texts = corpus(60)
-    write_report(file, report(texts))
+    report(texts).save(file)
     page = visit(file=file)
     assert page.evaluate("n") == 20
     assert [int(text.split()[0]) for text in page.locator(".card .size").all_text_contents()] == [20, 20, 20]
@@ -1379,7 +1711,7 @@ def large(tmp_path_factory):
         patched.setattr(page_module, "map_of", lambda points, rng, verbose: rng.random_sample((len(points), 2)))
         page = cluster_report(clusters=clusters, columns={"cluster": labels.tolist()})
     path = tmp_path_factory.mktemp("large") / "report.html"
-    write_report(path, page)
+    page.save(path)
     return path
 
 
@@ -1388,7 +1720,7 @@ def test_twenty_thousand_texts_take_bounded_steps(visit, large):
     page = visit(file=large)
     n = page.evaluate("n")
     assert n == 20_000
-    assert page.evaluate("mcsg.first") <= 20 * n
+    assert page.evaluate("mcsg.first") <= 24 * n
 
     def steps(action):
         before = page.evaluate("mcsg.steps")
@@ -1398,7 +1730,7 @@ def test_twenty_thousand_texts_take_bounded_steps(visit, large):
 
     assert 2 * n < steps("setNumber(57)") <= 12 * n
     assert steps("choosePair(5, 17000)") <= 3 * n
-    assert steps("search('cat1')") <= 4 * n
+    assert steps("search('cat1')") <= 5 * n
     assert steps("textAt(300, 300)") <= n / 10
     assert steps("zoomBy(2)") <= 4 * n
     assert page.locator("*").count() < 6000

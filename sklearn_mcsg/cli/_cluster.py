@@ -41,9 +41,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClusters, how: str) -> None:
-    from sklearn_mcsg.report import cluster_report, write_report  # imported here, because only reports need it
+    from sklearn_mcsg.report import cluster_report  # imported here, because only reports need it
 
-    page = cluster_report(
+    report = cluster_report(
         corpus.texts,
         clusters,
         columns=corpus.columns,
@@ -51,7 +51,7 @@ def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClu
         settings={"corpus": corpus.name, "clusters": f"{len(clusters)}, {how}"},
         verbose=not options.quiet,
     )
-    write_report(options.report, page)
+    report.save(options.report)
     tell(options, f"Report: {options.report}")
 
 

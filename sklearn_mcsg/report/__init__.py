@@ -4,6 +4,7 @@ In come texts, or the clusters that `cluster_texts` found, with further columns;
 the tree, compare texts and explain pairs. Tests compare their numbers with Python's.
 """
 
-from sklearn_mcsg.report._page import cluster_report, write_report
+from sklearn_mcsg.report._page import cluster_report
+from sklearn_mcsg.report._report import Report
 
-__all__ = ["cluster_report", "write_report"]
+__all__ = ["Report", "cluster_report"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 from base64 import b64encode
@@ -19,14 +18,20 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_mcsg._disk import replace_file
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
+from sklearn_mcsg.report import _words as words
+from sklearn_mcsg.report._columns import shown_columns, shown_periods
 from sklearn_mcsg.report._layout import map_of
+from sklearn_mcsg.report._packing import pack
+from sklearn_mcsg.report._report import Report
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
 MOST_TEXTS = 20_000
-_SCRIPTS = "data", "tree", "map", "clusters", "pair", "page"
+_PAGE_BYTES = 9_750_000  # of texts and numbers; points and word vectors get what the others leave
+_SHARE_OF_POINTS = 0.17
+_PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
+_SCRIPTS = "data", "tree", "names", "colours", "map", "words", "pair", "clusters", "search", "periods", "page"
 
 
 def cluster_report(
@@ -38,11 +43,11 @@ def cluster_report(
     settings: Mapping[str, Any] | None = None,
     random_state: int | np.random.RandomState | None = 0,
     verbose: int = 0,
-) -> str:
+) -> Report:
     """Make a report of clusters of texts, as one HTML page that needs no network.
 
-    It has a map of all texts, the clusters with their words and most typical texts at any number of clusters, the
-    evidence for each number, outliers, a search, and for any two texts the pairs of words that make them similar.
+    It has a map of all texts, the clusters with their words and most typical texts at any number of clusters, counts
+    over dates or categories, outliers, a search, and for any two texts the pairs of words that make them similar.
 
     Parameters
     ----------
@@ -53,8 +58,8 @@ def cluster_report(
     columns : mapping of str to sequence, default=None
         Further columns of the input, with one value per text, which the page shows with each text and in its table,
         up to 200 characters of a value. Points can be coloured by columns of numbers, which get a scale, and by the
-        twelve most frequent values of others, unless their values are mostly different. A column of the texts
-        themselves is left out.
+        twelve most frequent values of others, unless their values are mostly different. Columns of dates and of such
+        values also show how the share of each cluster changes over them. A column of the texts themselves is left out.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None
@@ -67,8 +72,8 @@ def cluster_report(
 
     Returns
     -------
-    page : str
-        The page, to be written in UTF-8, for example by `write_report`.
+    report : Report
+        The page: ``report.save(path)`` writes it to a file, ``str(report)`` is the page, and a notebook shows it.
 
     See Also
     --------
@@ -78,7 +83,8 @@ def cluster_report(
     -----
     All of up to 20,000 texts are shown. Of more texts, the page shows the most typical of each cluster and a random
     sample of the others, and says so; sizes and words are those of all texts. The first 2000 characters of a text are
-    shown.
+    shown, or fewer if the page would have more than 10 MB. The same limit decides how many digits points and word
+    vectors have; the page says how near its cosines are.
 
     Texts, titles and settings are escaped. The page's content security policy allows only its own script and loads
     nothing else.
@@ -87,7 +93,8 @@ def cluster_report(
     --------
     >>> from sklearn_mcsg import cluster_report
     >>> texts = ["A cat sat on the mat.", "A kitten lay on the rug.", "Shares fell on Monday.", "Stock markets fell."]
-    >>> page = cluster_report(texts, title="Cats and shares")
+    >>> report = cluster_report(texts, title="Cats and shares")
+    >>> page = str(report)
     >>> page[:15], "<title>Cats and shares</title>" in page
     ('<!doctype html>', True)
     """
@@ -95,46 +102,27 @@ def cluster_report(
     rng = check_random_state(random_state)
     points, groups = clusters.points, clusters.groups
     shown = content.choose(clusters.summaries, len(points), MOST_TEXTS, rng)
-    n_components = content.n_components_shown(points[shown])
+    by_leaf = np.argsort(clusters.tree.leaf_of[shown], kind="stable")
+    others = _without_texts(columns or {}, clusters.texts)
     data = {
-        **content.shown_texts(clusters.texts, shown),
-        "points": content.shown_points(points[shown, :n_components]),
-        "map": content.pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
+        **content.shown_texts(clusters.texts, shown, by_leaf),
+        "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
         "random": content.shown_pairs(points, rng),
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
+        "distances": pack(np.rint(20_000 * clusters.distances[shown]).astype(np.uint16)),
         "tree": content.shown_tree(clusters.tree, shown),
-        "words": content.shown_words(clusters.tree, clusters.terms, clusters.summaries, verbose),
-        "columns": content.shown_columns(_without_texts(columns or {}, clusters.texts), shown),
-        "leading": n_components < points.shape[1],
+        "words": content.shown_labels(clusters.tree, clusters.terms, clusters.summaries, verbose),
+        "columns": shown_columns(others, shown),
+        "periods": shown_periods(others, clusters.tree),
     }
-    data["vocabulary"], explained = content.shown_vocabulary(clusters.pipeline[-1], groups[shown], n_components)
+    room = _PAGE_BYTES - len(_as_json(data))
+    data["points"] = content.shown_points(points[shown], int(_SHARE_OF_POINTS * room))
+    room -= len(data["points"]["codes"])
+    data["vocabulary"], explained = words.shown_words(clusters.pipeline[-1], groups[shown], by_leaf, room)
+    data["checks"] = words.shown_checks(points[shown], explained, rng)
     data["first"] = content.first_pair(clusters.summaries, points, groups, shown, explained)
-    facts, foot = _facts(clusters, len(shown)), _foot(clusters, settings or {})
-    return _page(data, {"title": _safe(title), "facts": facts, "foot": foot})
-
-
-def write_report(path: str | os.PathLike[str], page: str) -> None:
-    """Write a page to a file in one step: the file has the old content or the new one, never a part of it.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. If it exists, it is replaced and keeps its mode. A pipe or a device, such as /dev/stdout, is written
-        to.
-    page : str
-        The page.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from sklearn_mcsg.report import cluster_report, write_report
-    >>> page = cluster_report(["A cat sat.", "A kitten lay.", "Shares fell.", "Stock markets fell."])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(f"{folder}/report.html", page)
-    ...     os.listdir(folder)
-    ['report.html']
-    """
-    replace_file(path, page.encode())
+    fields = {"title": _safe(title), "facts": _facts(clusters, len(shown)), "foot": _foot(clusters, settings or {})}
+    return Report(_page(data, fields | {"plain": _plain(clusters)}))
 
 
 # Input --------------------------------------------------------------------------------------------------------------
@@ -176,6 +164,16 @@ def _facts(clusters: TextClusters, n_shown: int) -> str:
     if vectorizer.oov_rate_:
         facts += f" {share_of_unknown_words(vectorizer, vectorizer.oov_rate_)}"
     return facts
+
+
+def _plain(clusters: TextClusters) -> str:
+    """The clusters as a list, for readers without script."""
+    typical = ((summary, clusters.texts[summary.members[0]]) for summary in clusters.summaries)
+    return "\n".join(
+        f"<li><strong>{_safe(summary.name or ', '.join(summary.words[:3]) or 'no words')}</strong> "
+        f"({_count(len(summary.members), 'text')}), such as: <q>{_safe(text[:_PLAIN_CHARACTERS])}</q></li>"
+        for summary, text in typical
+    )
 
 
 def _count(n: int, noun: str) -> str:
@@ -228,12 +226,16 @@ def _safe(value: Any) -> str:
     return escape(str(value)).encode("utf-8", "replace").decode()
 
 
+def _as_json(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
 def _page(data: dict[str, Any], fields: dict[str, str]) -> str:
     """The filled template; inserted text is not searched for further fields."""
     folder = files("sklearn_mcsg") / "report" / "templates"
     names = "page.html", "page.css", *(f"{name}.js" for name in _SCRIPTS)
     template, style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    text = _as_json(data)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     fields |= {"data": text, "style": style, "script": "\n".join(scripts)}

@@ -32,11 +32,14 @@ class ClusterSummary:
         Indices of its texts, those nearest to its centre first.
     words : list of str
         Words and pairs of words that distinguish it from the other clusters, the most distinctive first.
+    name : str or None
+        Its name, if it was given one.
     """
 
     label: int
     members: np.ndarray
     words: list[str]
+    name: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

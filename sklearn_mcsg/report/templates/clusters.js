@@ -1,5 +1,4 @@
-// Lists of texts: cards of clusters with bars of words, the texts that a search has found, and outliers; the table to
-// download.
+// Lists of texts: cards of clusters with bars of words, and outliers; the table to download.
 
 const CARDS = 24, BARS = 6, LISTED = 100;
 
@@ -16,7 +15,8 @@ const textButton = (i, ...further) => {
 const listed = some => some.map(i => html("li", {}, textButton(i)));
 const withColumns = (i, ...further) => {
   const values = valuesOf(i);
-  return html("li", {}, textButton(i, ...further, ...(values.length ? [html("span", { class: "of" }, ...values)] : [])));
+  const below = values.length ? [html("span", { class: "of" }, ...values)] : [];
+  return html("li", {}, textButton(i, ...further, ...below));
 };
 
 // A list of at most a hundred texts at a time, with a button for more.
@@ -55,23 +55,26 @@ const everyText = (c, size) => {
   });
   return details;
 };
+const mergedParts = node => html("ul", { class: "parts" }, ...partsIn(node).map(part =>
+  html("li", {}, wordsNamed(part, 4).join(", ") || "no words",
+    html("span", { class: "soft" }, ` ${count(nodes.size[part], "text")}`))));
 const card = (c, longest) => {
-  const node = cut.nodes[c], size = nodes.size[node];
+  const node = cut.nodes[c], size = sizeOf(node), bars = partsIn(node).length > 1 ? [] : wordsOf(node).slice(0, BARS);
   return html("article",
     { class: `card ${colourOf(node)}`, "data-cluster": c, mouseenter: () => light(c), mouseleave: () => light(-1) },
     html("span", { class: "size" }, count(size, "text")),
     html("h3", {}, swatch(nodes.slot[node]), named(node)),
-    html("ul", { class: "bars" }, ...wordsOf(node).slice(0, BARS).map(word => bar(word, longest))),
+    bars.length ? html("ul", { class: "bars" }, ...bars.map(word => bar(word, longest))) : mergedParts(node),
     html("ul", { class: "members" }, ...listed(cut.typical[c])),
-    ...(size > cut.typical[c].length ? [everyText(c, size)] : []));
+    ...(size > cut.typical[c].length ? [everyText(c, size)] : []), formOf(node));
 };
 const drawClusters = () => {
-  const shown = state.allCards ? state.k : Math.min(state.k, CARDS);
+  const every = cut.nodes.length, shown = state.allCards ? every : Math.min(every, CARDS);
   const shares = cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here));
   const longest = Math.max(.01, ...shares);
   $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c, longest)));
-  $("more").hidden = shown === state.k;
-  $("more").textContent = `Show ${count(state.k - shown, "smaller cluster")}`;
+  $("more").hidden = shown === every;
+  $("more").textContent = `Show ${count(every - shown, "smaller cluster")}`;
 };
 const light = c => {
   if (state.lit === c) return;
@@ -79,32 +82,8 @@ const light = c => {
   redrawSoon();
 };
 
-// Search and outliers ------------------------------------------------------------------------------------------------
+// Outliers -----------------------------------------------------------------------------------------------------------
 
-let folded = null;
-const search = query => {
-  state.query = query;
-  const terms = query.toLowerCase().split(/\s+/).filter(Boolean), found = [];
-  state.hits = null;
-  if (terms.length) {
-    folded ??= texts.map(text => text.toLowerCase());
-    state.hits = new Uint8Array(n);
-    for (let i = 0; i < n; i++) {
-      if (terms.every(term => folded[i].includes(term))) {
-        state.hits[i] = 1;
-        found.push(i);
-      }
-    }
-    mcsg.steps += n;
-  }
-  $("matches").textContent = state.hits ? `${whole(found.length)} of ${count(n, "text")}` : "";
-  $("found-section").hidden = !state.hits;
-  $("found-hint").textContent = found.length ? "Lit on the map." : `No text has “${query.trim()}”.`;
-  $("found").parentElement.hidden = !found.length;
-  fillList($("found"), $("more-found"), found);
-  $("found").parentElement.scrollTop = 0;
-  redrawSoon();
-};
 const drawOutliers = () => {
   const { given } = data.tree;
   $("outliers-hint").textContent = `Texts farthest from the centre of their cluster, at ${count(given, "cluster")}.`;
@@ -130,7 +109,7 @@ const table = () => {
     const c = cut.clusterOf[i], text = data.cut[i] ? `${texts[i]}…` : texts[i];
     const number = (lines ? lines[i] : i) + 1, label = named(cut.nodes[c]);
     const values = columns.map(({ cells }) => field(cells[i]));
-    rows.push([number, field(text), ...values, c + 1, field(label), cut.distance[i].toFixed(4)].join(","));
+    rows.push([number, field(text), ...values, c + 1, field(label), cut.distance[i].toFixed(cut.digits)].join(","));
   }
   mcsg.steps += n;
   return `\ufeff${rows.join("\r\n")}\r\n`;

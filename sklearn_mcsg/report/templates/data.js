@@ -2,67 +2,64 @@
 // The data of the page, unpacked, and small functions that all parts of the page use.
 // Texts of the corpus are inserted as text nodes, never as markup.
 
+document.documentElement.dataset.script = "";  // until then, styles hide what only the script fills
 const $ = id => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const mcsg = { steps: 0 };  // texts visited in loops: tests bound the work of each interaction by it
 window.mcsg = mcsg;
 const LONG = 600;
 
-// Unpacked by `unpack`: texts, their points at unit length, positions on the map, distances of random pairs
-let texts, n, width, points, xs, ys, lines, leafOf, random, vocabulary;
+// Unpacked by `unpack`: texts, their points as whole numbers with the lengths of these, positions on the map, distances
+// of random pairs
+let texts, n, width, points, lengths, xs, ys, lines, leafOf, random, exactDistances, vocabulary;
 const state = {
-  k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", allCards: false,
+  k: 1, a: 0, b: 0, second: false, focus: -1, hits: null, query: "", lit: -1, colour: "", over: "", allCards: false,
 };
 
+// Base 85: five signs are four bytes; at the end, one sign more than bytes.
+const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%,()*+-;.=/?@^_`{|}~";
+const bytesOf = packed => {
+  const values = new Uint8Array(128), full = packed.length + ((5 - (packed.length % 5)) % 5);
+  const bytes = new Uint8Array((full / 5) * 4), view = new DataView(bytes.buffer);
+  for (let s = 0; s < SIGNS.length; s++) values[SIGNS.charCodeAt(s)] = s;
+  for (let at = 0; at < full; at += 5) {
+    let number = 0;
+    for (let s = at; s < at + 5; s++) number = number * 85 + (s < packed.length ? values[packed.charCodeAt(s)] : 84);
+    view.setUint32((at / 5) * 4, number);
+  }
+  return bytes.subarray(0, bytes.length - (full - packed.length));
+};
 const inflate = async packed => {
-  const letters = atob(packed), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  const bytes = bytesOf(packed);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 };
 const inflateJson = async packed => JSON.parse(new TextDecoder().decode(await inflate(packed)));
 
-// Rows of small integers with one factor per column.
-const unquantized = async ({ codes, factors, columns, bytes }) => {
-  const values = new (bytes === 1 ? Int8Array : Int16Array)(await inflate(codes));
-  const scale = new Float32Array(await inflate(factors));
-  const rows = new Float32Array(values.length);
-  for (let start = 0; start < rows.length; start += columns) {
-    for (let d = 0; d < columns; d++) rows[start + d] = values[start + d] * scale[d];
+// Rows of whole numbers, which are packed column by column.
+const unpackRows = async ({ codes, columns, bytes }) => {
+  const Whole = bytes === 1 ? Int8Array : Int16Array, packed = new Whole(await inflate(codes));
+  const nRows = packed.length / columns, rows = new Whole(packed.length);
+  for (let d = 0, at = 0; d < columns; d++) {
+    for (let i = 0; i < nRows; i++, at++) rows[i * columns + d] = packed[at];
   }
   return rows;
 };
-const normalize = (rows, columns) => {
-  for (let start = 0; start < rows.length; start += columns) {
+const measurePoints = () => {
+  lengths = new Float32Array(n);
+  for (let i = 0; i < n; i++) {
     let square = 0;
-    for (let d = start; d < start + columns; d++) square += rows[d] * rows[d];
-    const length = Math.sqrt(square) || 1;
-    for (let d = start; d < start + columns; d++) rows[d] /= length;
-    mcsg.steps++;
+    for (let at = i * width; at < (i + 1) * width; at++) square += points[at] * points[at];
+    lengths[i] = Math.sqrt(square) || 1;
   }
-};
-const unpackVocabulary = async () => {
-  const packed = data.vocabulary;
-  if (!packed) return null;
-  const floats = async name => new Float32Array(await inflate(packed[name]));
-  const sizes = new Int16Array(await inflate(packed.sizes)), first = new Uint32Array(n + 1);
-  for (let i = 0; i < n; i++) first[i + 1] = first[i] + Math.max(0, sizes[i]);
   mcsg.steps += n;
-  return {
-    ...packed, sizes, first, d: packed.vectors.columns,
-    words: await inflateJson(packed.words),
-    tokens: new (packed.wide ? Uint32Array : Uint16Array)(await inflate(packed.tokens)),
-    vectors: await unquantized(packed.vectors),
-    projection: await unquantized(packed.projection),
-    weights: await floats("weights"), mean: await floats("mean"), variance: await floats("variance"),
-    slope: await floats("slope"), centre: await floats("centre"), spread: await floats("spread"),
-  };
 };
-const unpack = async () => {
-  texts = await inflateJson(data.texts);
-  n = texts.length;
-  width = data.points.columns;
-  points = await unquantized(data.points);
-  normalize(points, width);
+// The order in which texts are packed: by leaf of the tree.
+const orderOfTexts = () => {
+  const order = Array.from(leafOf, (_, i) => i);
+  mcsg.steps += n;
+  return order.sort((i, j) => leafOf[i] - leafOf[j] || i - j);
+};
+const unpackMap = async () => {
   const places = new Uint16Array(await inflate(data.map));
   xs = new Float32Array(n);
   ys = new Float32Array(n);
@@ -72,20 +69,35 @@ const unpack = async () => {
     for (let i = 0; i < n; i++) values[i] = range ? (values[i] - low) / range : .5;
   }
   mcsg.steps += 3 * n;
-  lines = data.lines && new Int32Array(await inflate(data.lines));
-  random = Float32Array.from(new Uint16Array(await inflate(data.random)), distance => distance / 20000);
+};
+const unpack = async () => {
   leafOf = new Uint32Array(await inflate(data.tree.leafOf));
+  n = leafOf.length;
+  const order = orderOfTexts(), packed = await inflateJson(data.texts);
+  texts = new Array(n);
+  order.forEach((i, place) => { texts[i] = packed[place]; });
+  width = data.points.columns;
+  points = await unpackRows(data.points);
+  measurePoints();
+  await unpackMap();
+  lines = data.lines && new Int32Array(await inflate(data.lines));
+  const unpackDistances = async packed =>
+    Float32Array.from(new Uint16Array(await inflate(packed)), value => value / 20000);
+  random = await unpackDistances(data.random);
+  exactDistances = await unpackDistances(data.distances);
   for (const column of data.columns) {
     if (column.codes) column.codes = new (column.values ? Uint8Array : Uint16Array)(await inflate(column.codes));
     if (column.cells) column.cells = await inflateJson(column.cells);
   }
-  vocabulary = await unpackVocabulary();
+  for (const column of data.periods) column.counts = new Uint32Array(await inflate(column.counts));
+  vocabulary = data.vocabulary && await unpackVocabulary(data.vocabulary, order);
 };
 
-const cosine = (i, j) => {
+// The cosine of two points, which have few digits if there are many texts.
+const cosineOfPoints = (i, j) => {
   let sum = 0;
   for (let d = 0; d < width; d++) sum += points[i * width + d] * points[j * width + d];
-  return Math.max(-1, Math.min(1, sum));
+  return Math.max(-1, Math.min(1, sum / (lengths[i] * lengths[j])));
 };
 
 // The positions of the largest values, the largest first, in one pass.

@@ -37,17 +37,8 @@ const textAt = (x, y) => {
   return best;
 };
 
-// Colours ------------------------------------------------------------------------------------------------------------
+// Colours of texts ---------------------------------------------------------------------------------------------------
 
-const palette = [];
-const readPalette = () => {
-  const style = getComputedStyle(document.documentElement);
-  const colours = Array.from({ length: COLOURS + 1 }, (_, c) => style.getPropertyValue(`--c${c}`).trim());
-  palette.splice(0, palette.length, ...colours);
-  palette.edge = style.getPropertyValue("--card").trim();
-  palette.ink = style.getPropertyValue("--ink").trim();
-  sprites.clear();
-};
 const chosenColumn = () => columnsOfColour().find(column => column.name === state.colour);
 
 // The style of each text, as a number: twelve colours times four shapes, grey, then the ramp of numbers.
@@ -113,7 +104,7 @@ const prepared = id => {
 };
 const measureMap = () => {
   view.room = $("map").clientWidth;
-  view.height = Math.round(Math.min(640, Math.max(340, view.room * .8)));
+  view.height = Math.round(Math.min(720, Math.max(340, view.room * .9)));
   view.edge = Math.min(44, view.room * .07);
   $("map").style.height = `${view.height}px`;
 };
@@ -134,49 +125,64 @@ const drawPoints = () => {
   mcsg.steps += all ? n : 2 * n;
 };
 
-// Labels stand where most texts of their cluster are, the largest cluster first; one that finds no place is left out.
+// Labels stand where most texts of their cluster are -----------------------------------------------------------------
+
 const homes = { of: [] };
 const findHomes = () => {
-  const side = 24, counts = new Uint32Array(state.k * side * side);
-  for (let i = 0; i < n; i++) {
-    counts[(cut.clusterOf[i] * side + Math.min(side - 1, Math.floor(ys[i] * side))) * side
-      + Math.min(side - 1, Math.floor(xs[i] * side))]++;
-  }
-  homes.of = cut.nodes.map((_, c) => {
-    let best = 0;
-    for (let cell = 0; cell < side * side; cell++) {
-      if (counts[c * side * side + cell] > counts[c * side * side + best]) best = cell;
-    }
+  const side = 48, cells = side * side, counts = new Uint32Array(nNodes * cells);
+  const along = value => Math.min(side - 1, Math.floor(value * side));
+  for (let i = 0; i < n; i++) counts[leafOf[i] * cells + along(ys[i]) * side + along(xs[i])]++;
+  children.forEach(([a, b], t) => {
+    for (let c = 0; c < cells; c++) counts[(nLeaves + t) * cells + c] = counts[a * cells + c] + counts[b * cells + c];
+  });
+  homes.of = Array.from({ length: nNodes }, (_, node) => {
+    const own = counts.subarray(node * cells, (node + 1) * cells);
+    const best = own.reduce((most, value, c) => (value > own[most] ? c : most), 0);
     return [(best % side + .5) / side, (Math.floor(best / side) + .5) / side];
   });
   mcsg.steps += n;
 };
-const SHIFTS = [0, -24, 24, -48, 48].flatMap(dy => [0, -40, 40].map(dx => [dx, dy]));
+const placeOf = node => homes.of[node].map((value, axis) => {
+  const room = axis ? view.height : view.room;
+  return view.zoom * (view.edge + value * (room - 2 * view.edge)) + (axis ? view.y : view.x);
+});
+// Clusters, the largest first; and, the closer one looks, the parts that the tree divides them into, with the words
+// that their clusters do not show.
+const labelsWanted = () => {
+  const few = view.room < 500, shown = new Map();
+  const wanted = cut.nodes.filter(node => nodes.size[node] > 1 && data.words.nodes[node].length).slice(0, 80)
+    .map(node => ({ node, words: named(node, few ? 1 : 2), part: false }));
+  const finest = state.k * view.zoom ** 1.5, clusters = new Set([...cut.parts.values()].flat());
+  for (const node of clusters) shown.set(node, new Set(wordsNamed(node, few ? 1 : 2)));
+  for (let node = nNodes - 2; node >= 0; node--) {  // parents come before their children
+    const above = shown.get(nodes.parent[node]);
+    if (!above || clusters.has(node) || firstNumber(node) > finest) continue;
+    const words = wordsNamed(node).filter(word => !above.has(word)).slice(0, few ? 1 : 2);
+    shown.set(node, new Set([...above, ...words]));
+    if (words.length && nodes.size[node] > 1) wanted.push({ node, words: words.join(", "), part: true });
+  }
+  return wanted;
+};
+const SHIFTS = [0, -24, 24, -48, 48].flatMap(dy => [0, -40, 40].map(dx => [dx, dy])), NEAR = 9;  // the near ones
 const overlap = (p, q) => p[0] < q[2] && q[0] < p[2] && p[1] < q[3] && q[1] < p[3];
 const drawLabels = () => {
-  const taken = [[view.room - 52, 0, view.room, 118]], most = view.room < 500 ? 12 : 30, narrow = view.room < 500;
-  const labels = [];
-  if (!chosenColumn()) {
-    for (const [c, node] of cut.nodes.slice(0, 80).entries()) {
-      if (labels.length === most) break;
-      if (nodes.size[node] < 2 || !data.words.nodes[node].length) continue;
-      const words = named(node, narrow ? 1 : 2), half = widthOf(words, "600 12.5px") / 2 + 10;
-      const x = view.zoom * (view.edge + homes.of[c][0] * (view.room - 2 * view.edge)) + view.x;
-      const y = view.zoom * (view.edge + homes.of[c][1] * (view.height - 2 * view.edge)) + view.y;
-      if (x < 0 || y < 0 || x > view.room || y > view.height) continue;
-      const boxes = SHIFTS.map(([dx, dy]) => {
-        const left = Math.min(view.room - 2 * half - 4, Math.max(4, x + dx - half));
-        const top = Math.min(view.height - 25, Math.max(3, y + dy - 11));
-        return [left, top, left + 2 * half, top + 22];
-      });
-      const box = boxes.find(candidate => !taken.some(other => overlap(candidate, other)));
-      if (!box) continue;
-      taken.push(box);
-      const label = html("span", { class: `label ${colourOf(node)}` }, words);
-      label.style.transform = `translate(${box[0]}px, ${box[1]}px)`;
-      label.classList.toggle("faint", state.lit >= 0 && state.lit !== c);
-      labels.push(label);
-    }
+  const taken = [[view.room - 52, 0, view.room, 118]], most = view.room < 500 ? 12 : 30, labels = [];
+  for (const { node, words, part } of chosenColumn() ? [] : labelsWanted()) {
+    if (labels.length === most) break;
+    const half = widthOf(words, part ? "400 12px" : "600 12.5px") / 2 + (part ? 4 : 10), [x, y] = placeOf(node);
+    if (x < 0 || y < 0 || x > view.room || y > view.height || 2 * half > view.room - 60) continue;
+    const boxes = SHIFTS.slice(0, part ? NEAR : SHIFTS.length).map(([dx, dy]) => {
+      const left = Math.min(view.room - 2 * half - 4, Math.max(4, x + dx - half));
+      const top = Math.min(view.height - 25, Math.max(3, y + dy - 11));
+      return [left, top, left + 2 * half, top + 22];
+    });
+    const box = boxes.find(candidate => !taken.some(other => overlap(candidate, other)));
+    if (!box) continue;
+    taken.push(box);
+    const label = html("span", { class: `label ${part ? "part" : ""} ${colourOf(node)}` }, words);
+    label.style.transform = `translate(${box[0]}px, ${box[1]}px)`;
+    label.classList.toggle("faint", state.lit >= 0 && cut.ofLeaf[nodes.leaf[node]] !== state.lit);
+    labels.push(label);
   }
   $("labels").replaceChildren(...labels);
 };

@@ -5,13 +5,25 @@ const recut = k => {
   state.lit = -1;
   state.allCards = false;
   cutAt(state.k);
+  colourClusters(kept);
+  spreadColours();
   colourTexts();
-  findHomes();
   drawSlider();
+};
+// Colours follow those of the clusters as they were found, without merges.
+let kept = null;
+const keepColours = () => {
+  const { merges } = given;
+  given.merges = [];
+  cutAt(data.tree.given);
+  given.merges = merges;
+  colourClusters(null);
+  kept = keptColours();
 };
 const drawCut = () => {
   drawMap();
   drawClusters();
+  drawPeriods();
   if (nLeaves > 1) drawTree();
 };
 const setNumber = k => {
@@ -19,7 +31,7 @@ const setNumber = k => {
   drawCut();
   drawPair();
   remember();
-  speak(`${count(state.k, "cluster")}: ${cut.nodes.slice(0, 5).map(node => named(node)).join("; ")}`);
+  speak(`${count(cut.nodes.length, "cluster")}: ${cut.nodes.slice(0, 5).map(node => named(node)).join("; ")}`);
 };
 const setColour = name => {
   state.colour = columnsOfColour().some(column => column.name === name) ? name : "";
@@ -28,15 +40,21 @@ const setColour = name => {
   drawLegend();
 };
 
-// The address: #k=12&a=17&b=40&q=chess&colour=topic ------------------------------------------------------------------
+// The address: #k=12&a=17&b=40&q=chess&colour=topic&over=date&name=12:Birds&merge=3.7 --------------------------------
 
 let restoring = true;
 const remember = () => {
   if (restoring) return;
-  const { k, a, b, query, colour } = state, parts = new URLSearchParams({ k, a, b });
+  const { k, a, b, query, colour, over } = state, parts = new URLSearchParams({ k, a, b });
   if (query) parts.set("q", query);
   if (colour) parts.set("colour", colour);
-  history.replaceState(null, "", `#${parts}`);
+  if (over) parts.set("over", over);
+  rememberNames(parts);
+  try {
+    history.replaceState(null, "", `#${parts}`);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;  // in the frame of a notebook
+  }
 };
 const restore = () => {
   restoring = true;
@@ -45,7 +63,9 @@ const restore = () => {
     const value = Number(parts.get(name) ?? NaN);
     return Number.isInteger(value) && value >= 0 && value < n ? value : otherwise;
   };
+  restoreNames(parts);
   recut(parts.has("k") ? Number(parts.get("k")) : data.tree.given);
+  state.over = parts.get("over") || "";
   setColour(parts.get("colour") || "");
   $("query").value = parts.get("q") || "";
   search($("query").value);
@@ -74,7 +94,6 @@ const listenToControls = () => {
   $("fewer").addEventListener("click", () => setNumber(state.k - 1));
   $("more-clusters").addEventListener("click", () => setNumber(state.k + 1));
   $("given").addEventListener("click", () => setNumber(data.tree.given));
-  $("best").addEventListener("click", () => setNumber(data.tree.best));
   $("query").addEventListener("input", event => {
     search(event.target.value);
     remember();
@@ -82,6 +101,11 @@ const listenToControls = () => {
   $("colour").addEventListener("change", event => {
     setColour(event.target.value);
     drawMap();
+    remember();
+  });
+  $("over").addEventListener("change", event => {
+    state.over = event.target.value;
+    drawPeriods();
     remember();
   });
   $("swap").addEventListener("click", () => choosePair(state.b, state.a));
@@ -94,34 +118,37 @@ const listenToControls = () => {
   addEventListener("hashchange", restore);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     readPalette();
-    drawMap();
+    keepColours();
+    setNumber(state.k);
   });
 };
 const writeHints = () => {
   for (const id of ["measure", "text-b", "heat", "near", "near-title", "swap", "map-hint"]) $(id).hidden = n < 2;
   for (const id of ["slider", "tree-section", "outliers-section"]) $(id).hidden = nLeaves < 2;
+  $("copy").hidden = location.protocol === "about:";  // the frame of a notebook has no address
   $("colour-field").hidden = !columnsOfColour().length;
   $("colour").replaceChildren(html("option", { value: "" }, "by cluster"),
     ...columnsOfColour().map(({ name }) => html("option", { value: name }, `by ${name}`)));
-  $("precision").textContent = data.leading
-    ? `Cosines are computed from the ${width} leading components of the points, with two or three digits.`
-    : data.points.bytes === 1 ? "Cosines have two or three digits, because points are stored in single bytes." : "";
+  $("over").replaceChildren(...data.periods.map(({ name }) => html("option", { value: name }, name)));
+  $("precision").textContent = data.checks.length ? howNear() : "";
 };
 const resize = () => {
   if ($("map").clientWidth === view.room) return;
   measureMap();
   settle();
   drawMap();
-  drawSlider();
+  drawPeriods();
   if (nLeaves > 1) drawTree();
 };
 const start = async () => {
   await unpack();
   sumLeaves();
   buildGrid();
+  findHomes();
   readPalette();
   writeHints();
   measureMap();
+  keepColours();
   restore();
   drawOutliers();
   listenToMap();

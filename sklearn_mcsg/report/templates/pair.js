@@ -1,103 +1,6 @@
 // Two texts: their cosine, how rare it is among random pairs, the pairs of words it is made of, and neighbours.
 
-const NEIGHBOURS = 8, HEAT = 12, SMALL = .05, BINS = 56, TOO_LONG = -1, TOO_RARE = -2;
-
-const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
-// Coordinates as a point; those that are left out at the end have their mean.
-const project = coordinates => {
-  const { projection } = vocabulary, point = new Float64Array(width);
-  for (let k = 0, at = 0; k < coordinates.length; k++) {
-    const value = coordinates[k];
-    for (let c = 0; c < width; c++, at++) point[c] += value * projection[at];
-  }
-  return point;
-};
-// The words of a text with their weights and places, from -1 to 1, and the number of each among the distinct words.
-const wordsIn = i => {
-  const { first, tokens, weights } = vocabulary, own = tokens.subarray(first[i], first[i + 1]), numbers = new Map();
-  own.forEach(word => numbers.has(word) || numbers.set(word, numbers.size));
-  return Array.from(own, (word, t) =>
-    ({ word, number: numbers.get(word), weight: weights[word], place: (2 * t + 1) / own.length - 1 }));
-};
-// The parts of a text's words in its point, as GroupEmbedding.explain computes them: one row per distinct word. A group
-// is a line; without an order the slope of the corpus and the coordinates of order are 0, and places do not matter.
-const partsOf = i => {
-  const { d, sizes, vectors, mean, slope, place, reach, variance, centre, noise, prior, spread, order } = vocabulary;
-  const words = sizes[i] > 0 ? wordsIn(i) : [], sum = sumOf(words, ({ weight }) => weight), all = sum + prior;
-  if (!sum) return null;
-  const middle = (sumOf(words, word => word.weight * word.place) + prior * place) / all, shift = place - middle;
-  const at = words.map(word => word.place - middle);
-  const span = words.reduce((squares, { weight }, t) => squares + weight * at[t] ** 2, prior * (reach + shift ** 2));
-  const perSpan = span > 1e-20 * all ? 1 / span : 0;  // places that do not vary have no slope
-  const names = [], rows = [], weights = [];
-  words.forEach(({ word, number, weight }) => {
-    names[number] = vocabulary.words[word];
-    rows[number] ||= new Float64Array(3 * d);
-    weights[number] = (weights[number] || 0) + weight;
-  });
-  for (let k = 0; k < d; k++) {
-    const dev = Math.sqrt(variance[k]), unit = (order * Math.sqrt(reach)) / dev;
-    const mu = (sumOf(words, ({ word, weight }) => weight * vectors[word * d + k]) + prior * mean[k]) / all;
-    const gap = mu - mean[k] + slope[k] * shift;  // between the lines of text and corpus, in the middle of the text
-    const off = words.map(({ word }, t) => vectors[word * d + k] - mu - slope[k] * at[t]);
-    let scatter = prior * (variance[k] - noise + gap ** 2), cross = -prior * shift * gap;
-    words.forEach(({ weight }, t) => {
-      scatter += weight * off[t] ** 2;
-      cross += weight * at[t] * off[t];
-    });
-    const own = scatter / all + noise, turn = perSpan ? perSpan * cross : -slope[k];
-    const scale = (spread[k] * Math.log(own / variance[k])) / Math.SQRT2;
-    const rest = [gap / dev, scale, unit * turn].map((value, kind) => value - centre[kind * d + k]);
-    words.forEach(({ word, number, weight }, t) => {
-      const away = vectors[word * d + k] - mu, share = weight / all;
-      [
-        (share * (away + gap)) / dev,
-        ((share * (off[t] ** 2 + noise)) / own) * scale,
-        unit * perSpan * weight * at[t] * away,
-      ].forEach((part, kind) => {
-        rows[number][kind * d + k] += part;
-        rest[kind] -= part;
-      });
-    });
-    rows.forEach((row, w) => rest.forEach((value, kind) => { row[kind * d + k] += (weights[w] / sum) * value; }));
-  }
-  const whole = Float64Array.from({ length: 2 * d }, (_, k) => sumOf(rows, row => row[k]));
-  const parts = rows.map(row => project(vocabulary.ordered ? row : row.subarray(0, 2 * d)));
-  return { words: names, parts, unordered: vocabulary.ordered ? project(whole) : null };
-};
-const dot = (p, q) => {
-  let sum = 0;
-  for (let c = 0; c < width; c++) sum += p[c] * q[c];
-  return sum;
-};
-const lengthOf = parts => {
-  const sum = new Float64Array(width);
-  parts.forEach(part => part.forEach((value, c) => { sum[c] += value; }));
-  return Math.sqrt(dot(sum, sum)) || 1;
-};
-// The largest absolute value, found in a loop: Math.max(...values) fails for a hundred thousand values.
-const magnitude = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-// The matrix of two texts, whose sum is their cosine, and the cosine without the order of their words, if it counts; or
-// the sentence that says why there is none.
-const explain = (i, j) => {
-  if (!vocabulary) return { why: "Pairs of words are shown for the likelihoods diag and trend only." };
-  const [left, right] = [partsOf(i), partsOf(j)];
-  if (!left || !right) {
-    const letter = left ? "B" : "A", size = vocabulary.sizes[left ? j : i];
-    if (size === TOO_LONG) return { why: `Text ${letter} is too long for pairs of words.` };
-    if (size === TOO_RARE) return { why: `Text ${letter} has rare words, for whose vectors this page has no room.` };
-    return { why: `Text ${letter} has no words to compare.` };
-  }
-  const scale = lengthOf(left.parts) * lengthOf(right.parts);
-  const matrix = left.parts.map(p => right.parts.map(q => dot(p, q) / scale));
-  const sides = [left.unordered, right.unordered];
-  const unordered = vocabulary.ordered ? dot(...sides) / (lengthOf([sides[0]]) * lengthOf([sides[1]])) : null;
-  return { rows: left.words, columns: right.words, matrix, unordered };
-};
-const sumsOf = ({ matrix, columns }) => [
-  matrix.map(row => row.reduce((u, v) => u + v, 0)),
-  columns.map((_, c) => matrix.reduce((sum, row) => sum + row[c], 0)),
-];
+const NEIGHBOURS = 8, CANDIDATES = 32, HEAT = 12, SMALL = .05, BINS = 56;
 
 // The texts with coloured words --------------------------------------------------------------------------------------
 
@@ -134,8 +37,7 @@ const coloured = (text, value, most) => {
 };
 const inColours = (i, words, sums, most) => {
   const value = new Map(words.map((word, w) => [folding(word), sums[w]])), text = texts[i].normalize("NFC");
-  const { first, tokens } = vocabulary, parts = [];
-  const order = Array.from(tokens.subarray(first[i], first[i + 1]), word => folding(vocabulary.words[word]));
+  const order = Array.from(tokensOf(i), word => folding(vocabulary.words[word])), parts = [];
   let end = 0;
   for (const [from, to, k] of placesOf(text, order)) {
     parts.push(text.slice(end, from), coloured(text.slice(from, to), value.get(order[k]), most));
@@ -152,6 +54,9 @@ const drawText = (letter, i, content) => {
     box.append(html("p", { class: "of" }, shown));
   }
 };
+
+// The largest absolute value, found in a loop: Math.max(...values) fails for a hundred thousand values.
+const magnitude = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 // The heat map -------------------------------------------------------------------------------------------------------
 
@@ -187,6 +92,11 @@ const strongest = ({ rows, columns, matrix }) => {
   const name = p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`;
   return largest(flat, 3).filter(p => flat[p] > 0).map(name);
 };
+const howNear = () => {
+  const error = errorOfCosines(), share = "for 19 of 20 pairs that were checked";
+  const how = error < .005 ? "less than 0.005" : `at most ${error.toFixed(2)}`;
+  return `The page rounds word vectors: its cosines differ from exact ones by ${how} ${share}.`;
+};
 const drawHeat = (explanation, value) => {
   if (explanation.why) return $("heat").replaceChildren(html("p", { class: "hint small" }, explanation.why));
   const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
@@ -199,7 +109,8 @@ const drawHeat = (explanation, value) => {
   $("heat").replaceChildren(
     html("p", { class: "hint small" },
       html("span", { class: "word for" }, "Blue"), " pairs of words raise the cosine, ",
-      html("span", { class: "word against" }, "orange"), ` pairs lower it${told}.`),
+      html("span", { class: "word against" }, "orange"), ` pairs lower it${told}.`,
+      ...(errorOfCosines() >= .005 ? [` ${howNear()}`] : [])),
     html("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "Pairs of words" },
       html("table", {}, html("thead", {}, head), html("tbody", {}, ...body))));
   $("heat").dataset.sum = sum.toFixed(4);
@@ -247,19 +158,22 @@ const ofOrder = (value, { matrix, unordered }) => {
 };
 const cosinesWith = i => {
   const values = new Float32Array(n);
-  for (let j = 0; j < n; j++) values[j] = cosine(i, j);
+  for (let j = 0; j < n; j++) values[j] = cosineOfPoints(i, j);
   mcsg.steps += n;
   return values;
 };
-const neighbours = { of: -1, cosines: null, list: [] };
+// The nearest texts: candidates by their points, in the order of the cosines that are shown.
+const neighbours = { of: -1, cosines: new Map(), list: [] };
 const findNeighbours = a => {
   if (neighbours.of === a) return;
-  const cosines = cosinesWith(a);
-  Object.assign(neighbours, { of: a, cosines, list: largest(cosines, NEIGHBOURS, j => j !== a) });
+  const candidates = largest(cosinesWith(a), CANDIDATES, j => j !== a);
+  const cosines = new Map(candidates.map(j => [j, cosine(a, j)]));
+  candidates.sort((i, j) => cosines.get(j) - cosines.get(i));
+  Object.assign(neighbours, { of: a, cosines, list: candidates.slice(0, NEIGHBOURS) });
 };
 const drawNear = () => {
   $("near").replaceChildren(...neighbours.list.map(j => {
-    const button = textButton(j, html("span", { class: "value" }, decimal(neighbours.cosines[j])));
+    const button = textButton(j, html("span", { class: "value" }, decimal(neighbours.cosines.get(j))));
     button.prepend(swatch(nodes.slot[cut.nodes[cut.clusterOf[j]]]));
     button.addEventListener("click", event => {
       event.stopImmediatePropagation();

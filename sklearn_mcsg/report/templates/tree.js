@@ -1,22 +1,22 @@
-// The tree of clusters, its cuts, the slider with the evidence above it, and the dendrogram.
+// The tree of clusters, its cuts, the slider, and the dendrogram.
 
-const { children, heights, excess, sizes: leafSizes } = data.tree;
+const { children, heights, sizes: leafSizes } = data.tree;
 const nLeaves = leafSizes.length, nNodes = 2 * nLeaves - 1;
-const COLOURS = 12, SHAPES = 4, GREY = 12, SHOWN_LEAVES = 60, LABEL = 19, TYPICAL = 3;
+const SHOWN_LEAVES = 60, LABEL = 19, TYPICAL = 3;
 
-// Nodes: sizes, first leaves, and colours. At a split the larger part keeps the colour, so that it is the same at
-// every cut, and the cut into k clusters has the colours 0 to k - 1.
-const nodes = { size: [...leafSizes], leaf: leafSizes.map((_, i) => i), slot: new Array(nNodes).fill(0) };
-children.forEach(([a, b]) => {
+// Nodes: sizes, first leaves, parents and colours.
+const nodes = {
+  size: [...leafSizes], leaf: leafSizes.map((_, i) => i), parent: new Array(nNodes).fill(-1),
+  slot: new Array(nNodes).fill(0),
+};
+children.forEach(([a, b], t) => {
   nodes.size.push(nodes.size[a] + nodes.size[b]);
   nodes.leaf.push(Math.min(nodes.leaf[a], nodes.leaf[b]));
+  nodes.parent[a] = nodes.parent[b] = nLeaves + t;
 });
-for (let t = nLeaves - 2; t >= 0; t--) {
-  const bySize = (a, b) => nodes.size[b] - nodes.size[a] || nodes.leaf[a] - nodes.leaf[b];
-  const [large, small] = [...children[t]].sort(bySize);
-  nodes.slot[large] = nodes.slot[nLeaves + t];
-  nodes.slot[small] = nLeaves - 1 - t;
-}
+const bySize = (p, q) => nodes.size[q] - nodes.size[p] || nodes.leaf[p] - nodes.leaf[q];
+// The least number of clusters at which a node is one of them.
+const firstNumber = node => (nodes.parent[node] < 0 ? 1 : 2 * nLeaves - nodes.parent[node]);
 
 // Words of a node: name, number of its texts that have the word, share of all texts that have it.
 const total = leafSizes.reduce((u, v) => u + v, 0);
@@ -24,18 +24,19 @@ const wordsOf = node => data.words.nodes[node].map(([term, here]) => {
   const [name, everywhere] = data.words.terms[term];
   return { name, here: here / nodes.size[node], everywhere: everywhere / total };
 });
-const named = (node, most = 3) =>
-  data.words.nodes[node].slice(0, most).map(([term]) => data.words.terms[term][0]).join(", ")
-  || "no words";
+const wordsNamed = (node, most) => data.words.nodes[node].slice(0, most).map(([term]) => data.words.terms[term][0]);
 
-// The current cut: nodes of the clusters, the largest first; the cluster of each text; distances to the centres.
-const cut = { nodes: [], clusterOf: null, distance: null, typical: [] };
+// The current cut: the nodes of the clusters, the largest first, each with the nodes that were merged with it; the
+// cluster of each leaf and of each text; distances to the centres, and how many of their digits are known.
+const cut = { nodes: [], parts: new Map(), digits: 4, ofLeaf: [], clusterOf: null, distance: null, typical: [] };
+const partsIn = node => cut.parts.get(node) ?? [node];
+const sizeOf = node => partsIn(node).reduce((sum, part) => sum + nodes.size[part], 0);
 let leafSums;
 
 const sumLeaves = () => {
   leafSums = new Float64Array(nLeaves * width);
   for (let i = 0; i < n; i++) {
-    for (let d = 0; d < width; d++) leafSums[leafOf[i] * width + d] += points[i * width + d];
+    for (let d = 0; d < width; d++) leafSums[leafOf[i] * width + d] += points[i * width + d] / lengths[i];
   }
   mcsg.steps += n;
 };
@@ -45,27 +46,31 @@ const topsOf = k => {
   return top.subarray(0, nLeaves);
 };
 const cutAt = k => {
-  const top = topsOf(k), found = [...new Set(top)];
-  found.sort((p, q) => nodes.size[q] - nodes.size[p] || nodes.leaf[p] - nodes.leaf[q]);
-  const rank = new Map(found.map((node, r) => [node, r])), ofLeaf = Array.from(top, node => rank.get(node));
-  const centres = new Float64Array(k * width);
+  const top = topsOf(k), clusters = merged([...new Set(top)]);
+  const rank = new Map(clusters.flatMap((parts, c) => parts.map(node => [node, c])));
+  const ofLeaf = Array.from(top, node => rank.get(node)), centres = new Float64Array(clusters.length * width);
   ofLeaf.forEach((c, leaf) => {
     for (let d = 0; d < width; d++) centres[c * width + d] += leafSums[leaf * width + d];
   });
-  for (let c = 0; c < k; c++) {
+  for (let c = 0; c < clusters.length; c++) {
     const length = Math.hypot(...centres.subarray(c * width, (c + 1) * width)) || 1;
     for (let d = 0; d < width; d++) centres[c * width + d] /= length;
   }
+  const asFound = k === data.tree.given && clusters.length === k;  // then Python has computed the distances
   const clusterOf = new Uint32Array(n), distance = new Float32Array(n);
   for (let i = 0; i < n; i++) {
     const c = ofLeaf[leafOf[i]];
     let sum = 0;
     for (let d = 0; d < width; d++) sum += points[i * width + d] * centres[c * width + d];
     clusterOf[i] = c;
-    distance[i] = 1 - sum;
+    distance[i] = asFound ? exactDistances[i] : 1 - sum / lengths[i];
   }
   mcsg.steps += n;
-  Object.assign(cut, { nodes: found, clusterOf, distance, typical: typicalTexts(k, clusterOf, distance) });
+  Object.assign(cut, {
+    nodes: clusters.map(([largest]) => largest), parts: new Map(clusters.map(parts => [parts[0], parts])),
+    digits: asFound || data.points.bytes > 1 ? 4 : 2, ofLeaf, clusterOf, distance,
+    typical: typicalTexts(clusters.length, clusterOf, distance),
+  });
 };
 // The few texts of each cluster that are nearest to its centre.
 const typicalTexts = (k, clusterOf, distance) => {
@@ -87,31 +92,12 @@ const membersOf = c => {
   return members.sort((p, q) => cut.distance[p] - cut.distance[q]);
 };
 
-// Colours and shapes: twelve colours, then other shapes --------------------------------------------------------------
-
-const OUTLINES = [
-  null,
-  [[-.87, -.87], [.87, -.87], [.87, .87], [-.87, .87]],
-  [[0, -1.28], [1.28, 0], [0, 1.28], [-1.28, 0]],
-  [[0, -1.25], [1.2, .85], [-1.2, .85]],
-];
-const colourOf = node => `c${nodes.slot[node] % COLOURS}`;
-const shapeOf = slot => Math.floor(slot / COLOURS) % SHAPES;
-const swatch = (slot, colour = `c${slot % COLOURS}`) => {
-  const outline = OUTLINES[shapeOf(slot)];
-  const mark = picture(12, 12, outline
-    ? svg("polygon", { class: `mark-of ${colour}`, points: outline.map(([u, v]) => [6 + 5 * u, 6 + 5 * v]).join(" ") })
-    : svg("circle", { class: `mark-of ${colour}`, cx: 6, cy: 6, r: 5 }));
-  mark.setAttribute("class", "swatch");
-  mark.setAttribute("aria-hidden", "true");
-  return mark;
-};
 const ofText = i => {
   const node = cut.nodes[cut.clusterOf[i]];
   return html("div", { class: "of" }, html("span", {}, swatch(nodes.slot[node]), named(node)), ...valuesOf(i));
 };
 
-// The slider and, above it on the same axis, the evidence ------------------------------------------------------------
+// The slider ---------------------------------------------------------------------------------------------------------
 
 // Numbers of clusters at which the slider stops: every one up to fifty, then 3 % more each time.
 const stops = [1];
@@ -124,39 +110,20 @@ const placeOfNumber = k => {
   return next && next - (stops[next] - k) / (stops[next] - stops[next - 1]);
 };
 
-const drawEvidence = () => {
-  const box = $("evidence"), room = box.clientWidth, height = 54;
-  if (nLeaves < 3 || !room) return box.replaceChildren();
-  const most = Math.max(...excess) || 1;
-  const x = k => 9 + ((room - 18) * placeOfNumber(k)) / (stops.length - 1);
-  const y = e => height - 6 - (height - 14) * Math.sqrt(e / most);
-  const at = k => `${x(k).toFixed(1)} ${y(excess[k - 1]).toFixed(1)}`;
-  const { best } = data.tree, { k } = state;
-  box.replaceChildren(picture(room, height,
-    svg("path", { class: "curve", d: `M${excess.map((_, i) => at(i + 1)).join("L")}` }),
-    svg("circle", { class: "dot open", cx: x(best), cy: y(excess[best - 1]), r: 4 }),
-    svg("path", { class: "drop", d: `M${at(k)}V${height}` }),
-    svg("circle", { class: "dot", cx: x(k), cy: y(excess[k - 1]), r: 5 })));
-};
+// The BIC is only mentioned where it supports the number on show.
 const drawSlider = () => {
-  const { given, best } = data.tree, { k } = state, input = $("number"), above = excess[k - 1] - excess[best - 1];
+  const { given, best } = data.tree, { k } = state, input = $("number"), shown = cut.nodes.length;
   input.max = stops.length - 1;
   input.value = Math.round(placeOfNumber(k));
   input.setAttribute("aria-valuetext", count(k, "cluster"));
-  for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(k, "cluster");
-  $("given").textContent = `clustering: ${whole(given)}`;
-  $("best").textContent = `lowest BIC: ${whole(best)}`;
-  $("best").hidden = nLeaves < 3 || best === 1;
-  $("evidence-hint").hidden = nLeaves < 3;
+  for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(shown, "cluster");
+  $("given").textContent = `as found: ${whole(given)}`;
   $("given").toggleAttribute("aria-current", k === given);
-  $("best").toggleAttribute("aria-current", k === best);
-  const difference = `BIC ${whole(Math.abs(Math.round(above)))} ${above < 0 ? "below" : "above"} that of `;
-  const undecided = "The BIC is lowest without clusters: it does not choose a number here.";
-  const evidence = best === 1 ? undecided : k === best ? "The BIC is lowest here." :
-    `${difference}${count(best, "cluster")}.`;
-  const end = " The slider ends here: for more, cluster the texts again.";
-  $("evidence-hint").textContent = evidence + (k === nLeaves && k < total ? end : "");
-  drawEvidence();
+  const supported = k === best && k > 1 ? "The BIC supports this number: it weighs how closely texts lie around the"
+    + " centres of their clusters against the number of clusters, and is best here. " : "";
+  const merges = shown < k ? `${count(k, "cluster")} of the tree, some of which are merged. ` : "";
+  const end = k === nLeaves && k < total ? "The slider ends here: for more, cluster the texts again." : "";
+  $("slider-hint").textContent = merges + supported + end;
 };
 
 // The dendrogram of the clusters of the current cut -------------------------------------------------------------------
@@ -172,7 +139,7 @@ const drawTree = () => {
   while (waiting.length) {
     const node = waiting.pop();
     if (shown.has(node)) rows.set(node, rows.size);
-    else waiting.push(...[...children[node - nLeaves]].sort((a, b) => nodes.size[a] - nodes.size[b]));
+    else waiting.push(...[...children[node - nLeaves]].sort((a, b) => bySize(b, a)));
   }
   const room = $("tree").clientWidth, height = k * LABEL + 24, right = room * (room < 500 ? .4 : .5), top = 12;
   const tallest = heights[nLeaves - 2] || 1, branches = [], at = new Map();
