@@ -72,7 +72,7 @@ class _Lists:
     def of(cls, points: np.ndarray) -> Self:
         """Divide points among centres; no list is empty."""
         centres = _centres(points, -(-len(points) // _LIST))
-        labels = _nearest_centres(points, centres, 1)[:, 0]
+        labels = nearest_centres(points, centres, 1)[:, 0]
         sizes = np.bincount(labels, minlength=len(centres))
         n_lists = -(-sizes // _LIST)
         first = np.repeat(np.cumsum(n_lists) - n_lists, n_lists)
@@ -86,7 +86,7 @@ def _centres(points: np.ndarray, n_centres: int) -> np.ndarray:
     some = points[np.linspace(0, len(points) - 1, min(len(points), _TRAINING * n_centres)).astype(int)]
     centres = some[np.linspace(0, len(some) - 1, n_centres).astype(int)]
     for _ in range(_ROUNDS):
-        labels = _nearest_centres(some, centres, 1)[:, 0]
+        labels = nearest_centres(some, centres, 1)[:, 0]
         members = sparse.csr_array((np.ones(len(some), some.dtype), (labels, np.arange(len(some)))))
         sizes = np.bincount(labels)
         used = np.flatnonzero(sizes)
@@ -94,7 +94,7 @@ def _centres(points: np.ndarray, n_centres: int) -> np.ndarray:
     return centres
 
 
-def _nearest_centres(points: np.ndarray, centres: np.ndarray, n: int) -> np.ndarray:
+def nearest_centres(points: np.ndarray, centres: np.ndarray, n: int) -> np.ndarray:
     """The n nearest centres of each point, in any order."""
     middle = centres.mean(axis=0)
     centres = centres - middle
@@ -113,7 +113,7 @@ def _nearest_in_lists(
     """Some points, and the distances and indices of the nearest neighbours of each among the members of near lists."""
     given = points[rows]
     n_probes = min(max(_PROBES, k + 1), len(lists.centres))  # no list is empty, so there are enough members
-    probes = _nearest_centres(given, lists.centres, n_probes)
+    probes = nearest_centres(given, lists.centres, n_probes)
     by_list = np.argsort(probes, axis=None, kind="stable")
     places, first = np.unique(probes.ravel()[by_list], return_index=True)
     squares = np.full((len(rows), k + 1), np.inf, points.dtype)  # one more, which may be the point itself
