@@ -14,15 +14,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 from vectors import GLOVE
 
 from sklearn_mcsg import (
-    GroupClustering,
     GroupNeighbors,
+    PartitionedClustering,
     PartitionedNeighbors,
     make_text_embedding,
     make_text_similarity,
 )
+from sklearn_mcsg.clustering import cluster_points
+from sklearn_mcsg.search.inverted import nearest_points
 from sklearn_mcsg.text.sources import open_table
 
 JOBS = 2
@@ -95,13 +98,32 @@ def search(recipe, path, queries):
     return building, memory, recall, 1000 * approximate, 1000 * exact
 
 
+def processor():
+    """Seconds of processor time of this process and of those that it has waited for."""
+    return sum(
+        spent.ru_utime + spent.ru_stime
+        for spent in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def link_recall(points, n_queries, k=15):
+    """Share of the nearest points that the graph of communities links, for some points."""
+    rows = np.random.default_rng(0).choice(len(points), n_queries, replace=False)
+    found = nearest_points(points, k, JOBS)[1][rows]
+    exact = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(points).kneighbors(points[rows])[1]
+    return np.mean([len(set(a) & (set(b) - {row})) / k for row, a, b in zip(rows, found, exact, strict=True)])
+
+
 def cluster(n_clusters, path):
-    """Cluster embedded texts; return the time, the number of clusters, and memory."""
+    """Cluster embedded texts; return processor time of both steps, time, the number of clusters, memory and recall."""
     vectorizer, embedding = RECIPES[FEW](n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
-    groups = vectorizer.fit_transform(read_texts(path))
-    model = GroupClustering(n_clusters, embedding=embedding, n_jobs=JOBS, random_state=0)
-    _, seconds = timed(lambda: model.fit(groups))
-    return seconds, model.n_clusters_, resident()
+    start, before = time.perf_counter(), processor()
+    points = embedding.fit_transform(vectorizer.fit_transform(read_texts(path)))
+    embedded = processor()
+    clusters = cluster_points(points, n_clusters, by_cosine=True, random_state=0, n_jobs=JOBS)
+    done, seconds, memory = processor(), time.perf_counter() - start, resident()
+    recall = float("nan") if n_clusters else link_recall(points, min(len(points), 200))
+    return embedded - before, done - embedded, seconds, len(clusters.centers), memory, recall
 
 
 class ReadTexts:
@@ -126,7 +148,10 @@ def worker_memory(dask_worker):
 
 
 def partitions(path, queries, n_parts=20):
-    """Learn, index and search files on two worker processes; return seconds, MiB moved, and MiB of a worker."""
+    """Learn, index, search and cluster files on two worker processes; return seconds and MiB moved of each.
+
+    The third pair is of clusters. The last number is MiB of a worker.
+    """
     from distributed import Client, LocalCluster
 
     texts = read_texts(path)
@@ -148,9 +173,14 @@ def partitions(path, queries, n_parts=20):
             index.kneighbors(queries[:1], 10)
             middle = loopback()
             _, searching = timed(lambda: index.kneighbors(queries, 10))
-            moved = (built - before) / 2**20, (loopback() - middle) / 2**20
+            searched = loopback()
+            clustering = PartitionedClustering(
+                50, embedding=index.similarity_, load=ReadTexts(vectorizer), client=client, random_state=0
+            )
+            _, clustering_seconds = timed(lambda: clustering.fit(paths))
+            moved = [(b - a) / 2**20 for a, b in ((before, built), (middle, searched), (searched, loopback()))]
             memory = max(client.run(worker_memory).values())
-    return building, searching, *moved, memory
+    return (building, moved[0]), (searching, moved[1]), (clustering_seconds, moved[2]), memory
 
 
 SEARCH = """Texts of 15 words are simulated from the words of GloVe. The index is built from texts, by
@@ -160,16 +190,18 @@ texts included.
 
 | texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
 |--:|---|--:|--:|--:|--:|--:|--:|"""
-CLUSTERS = """`GroupClustering` of the same texts, embedded with 256 components:
+CLUSTERS = """Clusters of the same texts, embedded with 256 components, as `GroupClustering` finds them. Processor
+seconds are those of all threads and processes. The last column is the share of the 15 nearest texts that the graph of
+communities links; above 50,000 texts they are found approximately.
 
-| texts | clusters | found | seconds | MiB |
-|--:|---|--:|--:|--:|"""
+| texts | clusters | found | processor s, embedding | processor s, clusters | seconds of both | MiB | links |
+|--:|---|--:|--:|--:|--:|--:|--:|"""
 PARTITIONS = """`PartitionedNeighbors` of the embedding with 256 components on two worker processes with one thread
-each, with the texts in 20 files. What moved is counted at the loopback interface, and includes what passes the
-scheduler:
+each, with the texts in 20 files, and then `PartitionedClustering` into 50 clusters with that embedding. What moved is
+counted at the loopback interface, and includes what passes the scheduler:
 
-| texts | queries | learn and index, s | MiB moved | search, s | MiB moved | MiB of a worker |
-|--:|--:|--:|--:|--:|--:|--:|"""
+| texts | queries | learn and index, s | MiB moved | search, s | MiB moved | cluster, s | MiB moved | MiB of a worker |
+|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
 def section(quick=False):
@@ -190,11 +222,12 @@ def section(quick=False):
                 building, memory, recall, fast, slow = alone(search, recipe, path, queries)
                 times = f"{fast:.1f} | {slow:.1f} | {slow / fast:.0f} x"
                 add(SEARCH, f"| {n_texts:,} | {recipe} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
-            building, searching, first, second, memory = alone(partitions, path, queries)
-            moved = f"{building:.0f} | {first:,.0f} | {searching:.1f} | {second:,.1f}"
+            *steps, memory = alone(partitions, path, queries)
+            moved = " | ".join(f"{seconds:.1f} | {mebibytes:,.1f}" for seconds, mebibytes in steps)
             add(PARTITIONS, f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
             for n_clusters in (50, None):
-                seconds, found, memory = alone(cluster, n_clusters, path)
-                kind = "communities" if n_clusters is None else "given number"
-                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {seconds:.0f} | {memory:,.0f} |")
+                embedding, clusters, seconds, found, memory, links = alone(cluster, n_clusters, path)
+                kind, links = ("communities", f"{links:.2f}") if n_clusters is None else ("given number", "")
+                times = f"{embedding:.0f} | {clusters:.0f} | {seconds:.0f}"
+                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} | {links} |")
     return "\n\n".join("\n".join([title, *found]) for title, found in rows.items())

@@ -1,6 +1,6 @@
 from ._version import __version__
 from .classification import ModelComparisonClassifier
-from .clustering import GroupClustering, ModelComparisonClustering
+from .clustering import GroupClustering, ModelComparisonClustering, PartitionedClustering
 from .criteria import AIC, BIC, CRITERIA, TIC, BayesFactor, Criterion
 from .embedding import GroupEmbedding
 from .explanation import Explanation, PairExplanation, VectorExplanation
@@ -77,6 +77,7 @@ __all__ = [
     "NormalWishart",
     "PairExplanation",
     "PairSimilarity",
+    "PartitionedClustering",
     "PartitionedNeighbors",
     "SphericalGaussian",
     "Statistics",

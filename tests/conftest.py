@@ -72,3 +72,20 @@ def planted():
     centres = 8 * np.eye(3, 5)
     X = [centres[label] + rng.normal(size=(rng.integers(4, 12), 5)) for label in y]
     return X, y
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """A Dask cluster of two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

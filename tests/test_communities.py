@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, make_text_embedding
 from sklearn_mcsg.clustering import _communities, cluster_points
 from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
-from sklearn_mcsg.search import nearest
+from sklearn_mcsg.search import inverted
 
 pytest.importorskip("sknetwork")
 
@@ -116,21 +116,13 @@ def test_graph_of_points_of_any_length_has_no_weights():
 
 
 def test_many_groups_are_clustered_like_few(monkeypatch):
-    pytest.importorskip("faiss")
     X, truth = planted(900)
     few = GroupClustering(random_state=0).fit(X)
-    monkeypatch.setattr(nearest, "_EXACT_POINTS", 100)
+    monkeypatch.setattr(inverted, "_EXACT_POINTS", 100)
+    monkeypatch.setattr(inverted, "_LIST", 30)
+    monkeypatch.setattr(inverted, "_PROBES", 16)
     many = GroupClustering(random_state=0).fit(X)
     assert_array_equal(many.labels_, few.labels_)
-    points = np.random.default_rng(0).normal(size=(500, 40)).astype(np.float32)
-    for given, by_cosine in ((points, False), (normalize(points), True)):
-        monkeypatch.setattr(nearest, "_EXACT_POINTS", 100)
-        approximate = neighbour_graph(given, 10, 2, by_cosine=by_cosine)
-        monkeypatch.setattr(nearest, "_EXACT_POINTS", 1000)
-        exact = neighbour_graph(given, 10, by_cosine=by_cosine)
-        shared = ((exact > 0).multiply(approximate > 0)).toarray()
-        assert shared.sum() / exact.nnz > 0.95
-        assert_allclose(approximate.toarray()[shared], exact.toarray()[shared], rtol=1e-5)
     sampled = GroupClustering(6, sample_size=60, random_state=0).fit(X)
     assert adjusted_rand_score(truth, sampled.labels_) == 1
 

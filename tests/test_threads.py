@@ -37,7 +37,6 @@ from sklearn_mcsg.engine import parallel
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.coordinates import Axes
 from sklearn_mcsg.search import candidates
-from sklearn_mcsg.search.nearest import nearest_points
 from sklearn_mcsg.similarity import GroupSimilarity
 
 pytestmark = pytest.mark.thread_unsafe(reason="it starts threads itself, and looks at settings of the process")
@@ -422,12 +421,10 @@ def test_faiss_learns_with_as_many_threads_as_jobs(n_jobs, monkeypatch):
         train, compute_codes, decode = map(recorded, ("train", "compute_codes", "decode"))
 
     monkeypatch.setattr(faiss, "ProductQuantizer", Recorded)
-    monkeypatch.setattr("sklearn_mcsg.search.nearest._EXACT_POINTS", 0)
     points = np.random.default_rng(0).normal(size=(300, 40)).astype(np.float32)
-    nearest_points(points, 3, n_jobs)
     learnt = candidates.CandidateIndex.learnt_from(candidates.PointSpace(None, directions=False), points, n_jobs=n_jobs)
     learnt.added(points, n_jobs).decoded(np.arange(5), n_jobs)
-    assert len(used) == 6
+    assert len(used) == 4
     assert set(used) == {n_jobs or 1}
     assert faiss.omp_get_max_threads() == before
 

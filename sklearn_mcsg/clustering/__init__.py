@@ -6,7 +6,15 @@ Out go labels, the largest cluster first, and trees that can be cut at any numbe
 
 from sklearn_mcsg.clustering._group_clustering import GroupClustering
 from sklearn_mcsg.clustering._model_clustering import ModelComparisonClustering
+from sklearn_mcsg.clustering._partitions import PartitionedClustering
 from sklearn_mcsg.clustering._points import PointClusters, cluster_points
 from sklearn_mcsg.clustering.tree import ClusterTree
 
-__all__ = ["ClusterTree", "GroupClustering", "ModelComparisonClustering", "PointClusters", "cluster_points"]
+__all__ = [
+    "ClusterTree",
+    "GroupClustering",
+    "ModelComparisonClustering",
+    "PartitionedClustering",
+    "PointClusters",
+    "cluster_points",
+]

@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 from scipy import sparse
 
-from sklearn_mcsg.search.nearest import nearest_points
+from sklearn_mcsg.search.inverted import nearest_points
 
 _INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
 

@@ -37,8 +37,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     n_clusters : int, default=None
         Number of clusters; ``None`` finds communities and their number.
     embedding : estimator, default=None
-        A `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding` builds for texts. ``None``
-        means ``GroupEmbedding(prior_strength=0.5)``.
+        How groups become points: a `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding`
+        builds for texts. ``None`` means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
         Number of neighbours: those of each group in the graph.
     resolution : float, default=1.0
@@ -73,12 +73,15 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     See Also
     --------
     ModelComparisonClustering : Clusters by comparing models of whole clusters; a tree, for up to 10,000 groups.
+    PartitionedClustering : A given number of clusters of a corpus in many parts, on a Dask cluster.
 
     Notes
     -----
     Communities are those of Louvain's method, which maximises modularity. They need scikit-network:
-    ``pip install "sklearn-mcsg[text]"``. Above 50,000 groups their neighbours are found approximately if faiss is
-    installed, and otherwise by comparing all pairs.
+    ``pip install "sklearn-mcsg[text]"``. Up to 50,000 groups, neighbours are found by comparing all pairs. Above,
+    each group is compared with the members of the 96 nearest of many short lists, which takes time close to linear in
+    the number of groups; the links of the graph then differ a little from the exact ones, and nothing about them is
+    random.
 
     Examples
     --------

@@ -3,8 +3,7 @@
     points --nearest neighbours--> graph --Louvain--> communities
            --average linkage of a sample--> centres --k-means--> clusters
 
-Finding the neighbours compares the compressed points of all pairs, which dominates from about a million points on. All
-else is close to linear in the number of points.
+Above 50,000 points, neighbours are found approximately. All steps are close to linear in the number of points.
 """
 
 from __future__ import annotations
@@ -17,9 +16,11 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.random import sample_without_replacement
 
 from sklearn_mcsg._extras import import_extra
+from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
 from sklearn_mcsg.clustering._dendrogram import largest_first, merges_before, tops_after
 from sklearn_mcsg.engine.cosine import compare_unit_rows, unit_length
@@ -102,20 +103,24 @@ def cluster_points(
         alternatives = {other: len(np.unique(communities)) for other, communities in zip(others, found, strict=True)}
     labels = largest_first(labels)
     centers = _centers(points, labels, int(labels.max()) + 1, by_cosine)
-    return PointClusters(labels, centers, _distances_of_rows(points, centers[labels], by_cosine), alternatives)
+    return PointClusters(labels, centers, _center_distances(points, centers, labels, by_cosine), alternatives)
 
 
 def _partition(
     points: np.ndarray, k: int, sample_size: int, random_state: np.random.RandomState, by_cosine: bool
 ) -> np.ndarray:
     """The cluster of each point, by k-means started from average linkage of a sample."""
-    size = max(sample_size, k)
-    sample = points
-    if len(points) > size:
-        sample = points[np.sort(random_state.permutation(len(points))[:size])]
+    sample = points[sampled_rows(len(points), max(sample_size, k), random_state)]
     with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
         found = [KMeans(k, init=centers, n_init=1).fit(points) for centers in _starts(sample, k, by_cosine)]
     return min(found, key=lambda means: _spread(points, means, by_cosine)).labels_
+
+
+def sampled_rows(n: int, size: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Up to `size` of n rows, drawn at random, in ascending order."""
+    if n <= size:
+        return np.arange(n)
+    return np.sort(sample_without_replacement(n, size, random_state=random_state))
 
 
 def _centers(points: np.ndarray, labels: np.ndarray, n_clusters: int, by_cosine: bool) -> np.ndarray:
@@ -125,9 +130,15 @@ def _centers(points: np.ndarray, labels: np.ndarray, n_clusters: int, by_cosine:
     return unit_length(sums) if by_cosine else sums / members.sum(axis=1)[:, None]
 
 
-def _distances_of_rows(points: np.ndarray, others: np.ndarray, by_cosine: bool) -> np.ndarray:
-    """Distances row by row: Euclidean, or one minus the cosine."""
-    return compare_unit_rows(points, others, "distance") if by_cosine else np.linalg.norm(points - others, axis=1)
+def _center_distances(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
+    """Distance of each point to the centre of its cluster: Euclidean, or one minus the cosine."""
+    distances = np.empty(len(points), points.dtype)
+    for batch in gen_batches(len(points), POINTS):
+        some, others = points[batch], centers[labels[batch]]
+        distances[batch] = (
+            compare_unit_rows(some, others, "distance") if by_cosine else np.linalg.norm(some - others, axis=1)
+        )
+    return distances
 
 
 def _starts(points: np.ndarray, k: int, by_cosine: bool) -> Iterator[np.ndarray]:
@@ -150,4 +161,4 @@ def _spread(points: np.ndarray, means: KMeans, by_cosine: bool) -> float:
     """Sum of the distances of points to their centres; squared, a few outliers would outweigh all others."""
     if by_cosine:
         return means.inertia_
-    return _distances_of_rows(points, means.cluster_centers_[means.labels_], by_cosine).sum()
+    return _center_distances(points, means.cluster_centers_, means.labels_, by_cosine).sum()

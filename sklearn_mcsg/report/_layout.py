@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
 from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress
-from sklearn_mcsg.search.nearest import nearest_points
+from sklearn_mcsg.search.inverted import nearest_points
 
 _PERPLEXITY = 20
 _EXAGGERATED, _PLAIN = 200, 300  # iterations with affinities times 12, and without

@@ -7,21 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches, gen_even_slices
 
 from sklearn_mcsg._extras import has_extra, import_extra
 from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
-from sklearn_mcsg.engine.coordinates import PointSpace
-from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress, run, shares_memory
+from sklearn_mcsg.engine.parallel import progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.candidates import CandidateIndex
 
 _EXACT_UP_TO = 100_000  # groups for which `auto` compares each query with all
-_EXACT_POINTS = 50_000  # points whose neighbours are found by comparing all pairs
-_CANDIDATES = 4  # for each neighbour of a point, above
 
 Nearest = tuple[np.ndarray, np.ndarray]  # distances and indices, one row per query
 
@@ -156,34 +152,11 @@ class Search:
                 else:
                     rows = queries[batch]
                     points = index.decoded(rows, self.n_jobs)
-                    found = _without(index.search(points, n_candidates + 1, self.n_jobs), rows)
+                    found = without_self(index.search(points, n_candidates + 1, self.n_jobs), rows)
                     values = comparer.compare_among_candidates(rows, found)
                 distances, columns = smallest(comparer.output.as_distance(values), k)
                 advance(len(values))
                 yield distances, np.take_along_axis(found, columns, axis=1)
-
-
-def nearest_points(points: np.ndarray, k: int, n_jobs: int | None = None, verbose: int = 0) -> Nearest:
-    """Euclidean distances and indices of the k nearest neighbours of each point, which is not its own.
-
-    Above 50,000 points they are found among candidates if faiss is installed.
-    """
-    if len(points) <= _EXACT_POINTS or not has_extra("faiss"):
-        with ONE_BLAS_THREAD:  # as this search does itself, but not for several threads that overlap
-            return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points).kneighbors()
-    index = CandidateIndex.learnt_from(PointSpace(None, directions=False), points, n_jobs=n_jobs)
-    distances, neighbours = np.empty((len(points), k), points.dtype), np.empty((len(points), k), np.int64)
-    step = count_within(points.itemsize * _CANDIDATES * k * points.shape[1], CANDIDATES)
-    with progress(verbose, len(points), "neighbours", " groups") as advance:
-        for batch in gen_batches(len(points), step):
-            rows = np.arange(batch.start, batch.stop)
-            found = _without(index.search(index.points(points[batch]), _CANDIDATES * k + 1, n_jobs), rows)
-            near = points[found]
-            near -= points[batch, None]
-            distances[batch], columns = smallest(np.sqrt(np.einsum("...i,...i->...", near, near)), k)
-            neighbours[batch] = np.take_along_axis(found, columns, axis=1)
-            advance(len(rows))
-    return distances, neighbours
 
 
 def _stacked(found: Iterator[Nearest]) -> Nearest:
@@ -214,7 +187,7 @@ def nearest_of(k: int, *parts: Nearest) -> Nearest:
     return values, np.take_along_axis(indices, columns, axis=1)
 
 
-def _without(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def without_self(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Candidates of kept groups without the group itself or, if it is not among them, without the last one."""
     kept = found != rows[:, None]
     kept[kept.all(axis=1), -1] = False

@@ -28,15 +28,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
-from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._memory import ROWS, count_within
 from sklearn_mcsg._sklearn import HasMethods
-from sklearn_mcsg.embedding import GroupEmbedding, fit_to_parts
+from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.search.nearest import candidates_for, check_algorithm, nearest_of
@@ -51,8 +50,8 @@ from sklearn_mcsg.search.parts import (
     queries_of,
     write_part,
 )
+from sklearn_mcsg.search.workers import Cluster, Parts, clone_with_client
 
-_FAN_IN = 8  # results that are merged at a time
 _AHEAD = 4  # blocks of queries that are searched at a time
 _TRIES = 100  # to load a corpus that others replace at the same time
 _CORPUS = "corpus"
@@ -135,11 +134,7 @@ class PartitionedNeighbors(BaseEstimator):
         self.client = client
 
     def __sklearn_clone__(self) -> Self:
-        light = copy(self)
-        light.client = None
-        twin = BaseEstimator.__sklearn_clone__(light)
-        twin.client = self.client  # a connection cannot be copied
-        return twin
+        return clone_with_client(self)
 
     def fit(self, X: Sequence[Any], y: object = None) -> Self:
         """Learn from all parts, and index each on a worker.
@@ -156,9 +151,6 @@ class PartitionedNeighbors(BaseEstimator):
         self : PartitionedNeighbors
         """
         self._validate_params()
-        parts = list(X)
-        if not parts:
-            raise ValueError("There are no parts to index: X must hold at least one, such as the name of a file.")
         check_algorithm(self.algorithm)
         similarity = GroupEmbedding() if self.similarity is None else self.similarity
         if not isinstance(similarity, ComparesGroups):
@@ -166,27 +158,14 @@ class PartitionedNeighbors(BaseEstimator):
                 f"similarity must be a GroupEmbedding or a GroupSimilarity, got {type(similarity).__name__}: steps "
                 f"before it, such as a vectorizer, belong in load."
             )
-        cluster = _Cluster(self.client)
-        load: Any = self.load
-        names = [f"X[{i}]" if load is None else f"{part!r:.200}" for i, part in enumerate(parts)]
-        load = cluster.send(_itself if load is None else load)
-
-        def over_parts(function: Callable, *args: Any) -> list[Any]:
-            named, function = zip(parts, names, strict=True), cluster.send(function)
-            return [cluster.submit(_apply, function, load, part, name, *args) for part, name in named]
-
-        def reduce_parts(function: Callable, merge: Callable) -> Any:
-            results = over_parts(function)
-            _check_widths(names, cluster.gather([cluster.submit(_width, result) for result in results]))
-            return cluster.merged(results, merge).result()
-
+        parts = Parts(X, self.load, Cluster(self.client, "PartitionedNeighbors", _call))
         if isinstance(similarity, GroupEmbedding) and not hasattr(similarity, "components_"):
-            similarity = fit_to_parts(clone(similarity), reduce_parts)
+            similarity = parts.fitted(similarity)
         check_is_fitted(
             similarity, msg="%(name)s is not fitted, and only a GroupEmbedding learns from parts: fit it to a sample."
         )
         similarity = copy(similarity)  # so that the given one may be fitted again
-        self._keep(similarity, cluster, over_parts(index_part, cluster.send(similarity), self.algorithm))
+        self._keep(similarity, parts.cluster, parts.over(index_part, parts.cluster.send(similarity), self.algorithm))
         return self
 
     @property
@@ -290,7 +269,7 @@ class PartitionedNeighbors(BaseEstimator):
         -------
         index : PartitionedNeighbors
         """
-        folder, cluster = _absolute(path), _Cluster(client)
+        folder, cluster = _absolute(path), Cluster(client, "PartitionedNeighbors", _call)
         if not (folder / _CORPUS).is_dir():
             raise FileNotFoundError(f"{folder} is not a saved PartitionedNeighbors: it has no folder {_CORPUS}.")
         for _ in range(_TRIES):
@@ -302,7 +281,7 @@ class PartitionedNeighbors(BaseEstimator):
                     raise
         raise OSError(f"{folder} was replaced {_TRIES} times while it was read.")
 
-    def _opened(self, folder: Path, mmap_mode: storage.MmapMode, cluster: _Cluster, client: Any) -> Self:
+    def _opened(self, folder: Path, mmap_mode: storage.MmapMode, cluster: Cluster, client: Any) -> Self:
         """The index with its parts, which workers open."""
         check_algorithm(self.algorithm)
         self.client, sizes = client, self.sizes_
@@ -335,7 +314,7 @@ class PartitionedNeighbors(BaseEstimator):
             raise ValueError(f"{token!r:.60} is not the token of a save")
         self.sizes_, self._token = sizes, token
 
-    def _keep(self, similarity: Any, cluster: _Cluster, indexes: list[Any]) -> None:
+    def _keep(self, similarity: Any, cluster: Cluster, indexes: list[Any]) -> None:
         """Set fitted attributes once all parts are indexed."""
         facts = cluster.gather([cluster.submit(facts_of, index) for index in indexes])
         sizes, self._block_sizes = zip(*facts, strict=True)
@@ -367,93 +346,13 @@ class PartitionedNeighbors(BaseEstimator):
         return self._cluster.merged(found, partial(nearest_of, k))
 
 
-class _Cluster:
-    """What is asked of Dask: to send an object to every worker, to run tasks, and to merge their results in a tree."""
-
-    def __init__(self, client: Any):
-        self._distributed = import_extra("distributed", "PartitionedNeighbors")
-        try:
-            self.client = self._distributed.get_client() if client is None else client
-        except ValueError as error:
-            raise ValueError("There is no Dask client: create a distributed.Client, or pass one as client.") from error
-
-    def send(self, value: Any) -> Any:
-        """An object that each worker receives once: the result of a task, which makes it again if a worker is lost.
-
-        Only workers unpickle it. The scheduler may be in this process, and a class of ``__main__`` would be made again.
-        """
-        return self.submit(_unpickled, self._distributed.protocol.pickle.dumps(value))
-
-    def submit(self, function: Callable, *args: Any) -> Any:
-        """The result of a task, in the future. Its arguments may be large: parts that are groups, or word vectors.
-
-        Every function comes from this room. A worker's event loop then imports the room before any of its threads does:
-        Python breaks off two threads that import modules of one package at the same time.
-        """
-        import dask
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2**50}):
-            return self.client.submit(function, *args, pure=False)
-
-    def gather(self, futures: list[Any]) -> list[Any]:
-        """The results of tasks. If some have failed, the error of the first is raised when all have ended."""
-        self._distributed.wait(futures)
-        failed = [future for future in futures if future.status == "error"]
-        return self.client.gather(failed[:1] or futures)
-
-    def merged(self, futures: list[Any], merge: Callable[..., Any]) -> Any:
-        """The merged results of tasks; those that are ready together are merged where most of them lie."""
-        merge = self.send(merge)
-        while len(futures) > 1:
-            batches = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
-            futures = [self.submit(_call, merge, *batch) if len(batch) > 1 else batch[0] for batch in batches]
-        return futures[0]
-
-
 def _answers_at_a_time(k: int) -> int:
     """Number of queries whose answers from one part are sent at a time."""
     return count_within(16 * k, ROWS)
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _unpickled(data: bytes) -> Any:
-    return import_extra("distributed", "PartitionedNeighbors").protocol.pickle.loads(data)
-
-
 def _call(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
-
-
-def _apply(function: Callable[..., Any], load: Callable[[Any], GroupsLike], part: Any, name: str, *args: Any) -> Any:
-    """A function of the groups of a part; errors name the part."""
-    try:
-        groups = load(part)
-    except Exception as error:
-        error.add_note(f"This happened in the part {name}.")
-        raise
-    try:
-        return function(groups, *args)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"The part {name} cannot be used: {error}") from error
-
-
-def _width(learnt: Any) -> int:
-    """Number of features of the corpus that a part makes up, or of coordinates in its moments."""
-    return learnt.mean.shape[-1]
-
-
-def _check_widths(names: list[str], widths: list[int]) -> None:
-    """Raise unless all parts have vectors of the same width."""
-    for name, width in zip(names, widths, strict=True):
-        if width != widths[0]:
-            raise ValueError(
-                f"The part {name} has vectors of {width} features, but the part {names[0]} has {widths[0]}: take the "
-                f"vectors of all parts from one space."
-            )
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
