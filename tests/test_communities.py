@@ -273,7 +273,9 @@ def test_the_most_modular_partition_is_kept():
     for k in (4, 8, 30):
         communities = find_k_communities(divide.graph, k, 0)
         resolution = 1.0 if communities is None else communities[1]
-        partitions = [*divide._means(k), *([] if communities is None else communities[:1])]
+        smoothed = _points._smoothed(points, divide.graph, True)
+        partitions = [means.labels_ for means in _points._k_means(smoothed, k, True, 0)]
+        partitions += [] if communities is None else communities[:1]
         best = max(modularity(divide.graph, labels, resolution) for labels in partitions)
         assert modularity(divide.graph, divide.into(k), resolution) == best
 

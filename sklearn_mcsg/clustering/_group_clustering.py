@@ -40,7 +40,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         A `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding` builds for texts. ``None``
         means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
-        Number of neighbours: those of each group in the graph; at most half the mean size of the clusters.
+        Number of neighbours: those of each group in the graph; at most half the mean size of the clusters. If that is
+        less than three, k-means sees the groups alone.
     resolution : float, default=1.0
         Larger values find more and smaller clusters: the number that is found is multiplied by it.
     sample_size : int, default=20000

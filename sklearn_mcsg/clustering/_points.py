@@ -35,6 +35,7 @@ _ALTERNATIVES = (0.5, 2)  # times the resolution
 _LINKED = 5000  # points that average linkage uses
 _SMOOTHED = 2  # times that each point is averaged with its neighbours
 _RANDOM_STARTS = 5  # of k-means
+_FEWEST_NEIGHBORS = 3  # of a point in the graph; where clusters are too small for them, k-means sees the points alone
 _LARGE = 3  # times the mean size of the other clusters
 
 
@@ -115,17 +116,20 @@ def cluster_points(
     chosen = np.sort(rng.permutation(len(points))[:size]) if len(points) > size else np.arange(len(points))
     sample, seed = points[chosen], int(rng.randint(2**31))
     alternatives: dict[float, int] = {}
-    k = n_clusters
+    k = None if n_clusters is None else int(n_clusters)
     if k is None:
         found = find_number(sample, n_neighbors, rng, n_jobs, by_cosine=by_cosine)
         k = _times(found, resolution, len(sample))
         alternatives = {float(f * resolution): _times(found, f * resolution, len(sample)) for f in _ALTERNATIVES}
-    inside = max(1, len(sample) // (2 * k))  # neighbours that most points have in clusters of the mean size
-    graph = neighbour_graph(sample, min(n_neighbors, inside), n_jobs, verbose, by_cosine=by_cosine)
-    divide = Division(sample, graph, by_cosine, seed)
-    labels = divide.into(int(k))
-    if n_clusters is None:
-        labels = divide.without_loose(labels)
+    near = min(n_neighbors, len(sample) // (2 * k))  # most of them are in the same cluster, if it has the mean size
+    if near < _FEWEST_NEIGHBORS:
+        labels = min(_k_means(sample, k, by_cosine, seed), key=lambda means: means.inertia_).labels_
+    else:
+        graph = neighbour_graph(sample, near, n_jobs, verbose, by_cosine=by_cosine)
+        divide = Division(sample, graph, by_cosine, seed)
+        labels = divide.into(k)
+        if n_clusters is None:
+            labels = divide.without_loose(labels)
     if len(sample) < len(points):
         of_sample = labels
         labels = pairwise_distances_argmin(points, centers_of(sample, of_sample, by_cosine))
@@ -165,7 +169,9 @@ class Division:
         and many single points. Where k is smaller than the number at resolution 1, communities would have to merge
         against modularity, and are worse than clusters of k-means.
         """
-        partitions, resolution = self._means(k), 1.0
+        smoothed = _smoothed(self.points, self.graph, self.by_cosine)
+        partitions = [means.labels_ for means in _k_means(smoothed, k, self.by_cosine, self.seed)]
+        resolution = 1.0
         communities = find_k_communities(self.graph, k, self.seed) if has_extra("sknetwork.clustering") else None
         if communities is not None:
             partitions.append(communities[0])
@@ -192,24 +198,24 @@ class Division:
             labels[inside] = np.where(parts, labels.max() + parts, 0)
         return labels
 
-    def _means(self, k: int) -> list[np.ndarray]:
-        """Clusters of k-means, for each start, of points averaged with their neighbours.
 
-        Averages have less noise: texts have hundreds of components of small variance, which outweigh the others.
-        """
-        points = _smoothed(self.points, self.graph, self.by_cosine)
-        rng = np.random.RandomState(self.seed)
-        sample, size = points, max(_LINKED, k)
-        if len(points) > size:
-            sample = points[np.sort(rng.permutation(len(points))[:size])]
-        with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
-            means = [KMeans(k, init=centers, n_init=1) for centers in _linked(sample, k, self.by_cosine)]
-            means.append(KMeans(k, n_init=_RANDOM_STARTS, random_state=rng))
-            return [each.fit(points).labels_ for each in means]
+def _k_means(points: np.ndarray, k: int, by_cosine: bool, seed: int) -> list[KMeans]:
+    """K-means started from average linkage of a sample, and at random."""
+    rng = np.random.RandomState(seed)
+    sample, size = points, max(_LINKED, k)
+    if len(points) > size:
+        sample = points[np.sort(rng.permutation(len(points))[:size])]
+    with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
+        means = [KMeans(k, init=centers, n_init=1) for centers in _linked(sample, k, by_cosine)]
+        means.append(KMeans(k, n_init=_RANDOM_STARTS, random_state=rng))
+        return [each.fit(points) for each in means]
 
 
 def _smoothed(points: np.ndarray, graph: sparse.csr_matrix, by_cosine: bool) -> np.ndarray:
-    """Points averaged with the weighted mean of their neighbours, twice."""
+    """Points averaged with the weighted mean of their neighbours, twice.
+
+    Averages have less noise: texts have hundreds of components of small variance, which outweigh the others.
+    """
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     alone = degrees == 0
     mean = sparse.diags_array(1 / np.where(alone, 1, degrees)) @ graph + sparse.diags_array(alone.astype(float))

@@ -249,7 +249,7 @@ def cluster_texts(
     >>> from sklearn_mcsg.datasets import load_short_texts
     >>> clusters = cluster_texts(load_short_texts().data)
     >>> len(clusters)
-    11
+    12
     >>> music = clusters.summaries[6]
     >>> music.words
     ['piano', 'chords', 'guitar', 'song', 'band', 'bass']
