@@ -111,13 +111,13 @@ class TextClusters:
     def __len__(self) -> int:
         return len(self.summaries)
 
-    def rename(self, cluster: int, name: str | None) -> TextClusters:
+    def rename(self, label: int, name: str | None) -> TextClusters:
         """Give a cluster a name.
 
         Parameters
         ----------
-        cluster : int
-            Its label.
+        label : int
+            The cluster's label.
         name : str or None
             The name; ``None`` removes it.
 
@@ -126,17 +126,17 @@ class TextClusters:
         clusters : TextClusters
             The same clusters, with the name in `summaries`.
         """
-        self._check([cluster], name)
+        self._check([label], name)
         summaries = list(self.summaries)
-        summaries[cluster] = replace(summaries[cluster], name=name)
+        summaries[label] = replace(summaries[label], name=name)
         return replace(self, summaries=summaries)
 
-    def merge(self, clusters: Iterable[int], name: str | None = None) -> TextClusters:
+    def merge(self, labels: Iterable[int], name: str | None = None) -> TextClusters:
         """Merge clusters into one.
 
         Parameters
         ----------
-        clusters : iterable of int
+        labels : iterable of int
             Labels of two or more clusters.
         name : str, default=None
             Name of the merged cluster.
@@ -147,22 +147,22 @@ class TextClusters:
             Fewer clusters, numbered by their sizes again. The merged cluster has new words; the others keep their words
             and names.
         """
-        merged = sorted(set(clusters))
+        merged = sorted(set(labels))
         self._check(merged, name)
         if len(merged) < 2:
             raise ValueError("merge needs two or more different clusters.")
-        labels = np.where(np.isin(self.labels, merged), merged[0], self.labels)
-        found = PointClusters.of(self.points, labels, self.alternatives, by_cosine=True)
-        labels, n = found.labels, len(found.centers)
-        counts, sizes = self.terms.counts(labels, n), np.bincount(labels)
+        joined = np.where(np.isin(self.labels, merged), merged[0], self.labels)
+        found = PointClusters.of(self.points, joined, self.alternatives, by_cosine=True)
+        label_of, n = found.labels, len(found.centers)
+        counts, sizes = self.terms.counts(label_of, n), np.bincount(label_of)
         n_words = max(len(summary.words) for summary in self.summaries)
         described: list[tuple[list[str], str | None]] = [([], None)] * n
         for old in self.summaries:
-            described[labels[old.members[0]]] = old.words, old.name
-        new = labels[self.summaries[merged[0]].members[0]]
+            described[label_of[old.members[0]]] = old.words, old.name
+        new = label_of[self.summaries[merged[0]].members[0]]
         described[new] = self.terms.best(counts[new], int(sizes[new]), sizes.mean(), n_words), name
-        summaries = _summaries(labels, found.center_distances, described)
-        return replace(self, labels=labels, summaries=summaries, distances=found.center_distances)
+        summaries = _summaries(label_of, found.center_distances, described)
+        return replace(self, labels=label_of, summaries=summaries, distances=found.center_distances)
 
     def _check(self, labels: list[int], name: str | None) -> None:
         """Raise unless labels are those of clusters and a name is one."""
@@ -224,7 +224,7 @@ def cluster_texts(
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
     resolution : float, default=1.0
-        Larger values find more and smaller clusters: the number that is found is multiplied by it.
+        Larger values find more and smaller communities: the number of clusters that is found is multiplied by it.
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
     random_state : int, RandomState instance or None, default=0
