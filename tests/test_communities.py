@@ -274,7 +274,7 @@ def test_the_most_modular_partition_is_kept():
         communities = find_k_communities(divide.graph, k, 0)
         resolution = 1.0 if communities is None else communities[1]
         smoothed = _points._smoothed(points, divide.graph, True)
-        partitions = [means.labels_ for means in _points._k_means(smoothed, k, True, 0)]
+        partitions = [means.labels_ for means in _points._k_means(smoothed, k, True, 0, at_random=True)]
         partitions += [] if communities is None else communities[:1]
         best = max(modularity(divide.graph, labels, resolution) for labels in partitions)
         assert modularity(divide.graph, divide.into(k), resolution) == best
@@ -317,3 +317,9 @@ def test_of_many_points_a_sample_is_clustered_and_the_others_join_the_nearest_ce
     of_sample = cluster_points(points[chosen], 5, by_cosine=True, random_state=0).labels
     assert adjusted_rand_score(of_sample, found.labels[chosen]) == 1
     assert len(cluster_points(points, by_cosine=True, sample_size=150, random_state=0).centers) == 5
+
+
+def test_many_small_clusters_of_a_given_number():
+    """Clusters of four points have too few neighbours for a graph; random starts of k-means would merge many."""
+    points, truth = clouds(60, 240, noise=0.08)
+    assert adjusted_rand_score(truth, cluster_points(points, 60, by_cosine=True, random_state=0).labels) > 0.95

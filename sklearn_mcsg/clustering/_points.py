@@ -123,7 +123,8 @@ def cluster_points(
         alternatives = {float(f * resolution): _times(found, f * resolution, len(sample)) for f in _ALTERNATIVES}
     near = min(n_neighbors, len(sample) // (2 * k))  # most of them are in the same cluster, if it has the mean size
     if near < _FEWEST_NEIGHBORS:
-        labels = min(_k_means(sample, k, by_cosine, seed), key=lambda means: means.inertia_).labels_
+        starts = _k_means(sample, k, by_cosine, seed, at_random=False)
+        labels = min(starts, key=lambda means: means.inertia_).labels_
     else:
         graph = neighbour_graph(sample, near, n_jobs, verbose, by_cosine=by_cosine)
         divide = Division(sample, graph, by_cosine, seed)
@@ -170,7 +171,7 @@ class Division:
         against modularity, and are worse than clusters of k-means.
         """
         smoothed = _smoothed(self.points, self.graph, self.by_cosine)
-        partitions = [means.labels_ for means in _k_means(smoothed, k, self.by_cosine, self.seed)]
+        partitions = [means.labels_ for means in _k_means(smoothed, k, self.by_cosine, self.seed, at_random=True)]
         resolution = 1.0
         communities = find_k_communities(self.graph, k, self.seed) if has_extra("sknetwork.clustering") else None
         if communities is not None:
@@ -199,15 +200,19 @@ class Division:
         return labels
 
 
-def _k_means(points: np.ndarray, k: int, by_cosine: bool, seed: int) -> list[KMeans]:
-    """K-means started from average linkage of a sample, and at random."""
+def _k_means(points: np.ndarray, k: int, by_cosine: bool, seed: int, *, at_random: bool) -> list[KMeans]:
+    """K-means started from average linkage of a sample and, if wanted, at random.
+
+    Of many small clusters, random starts find worse ones with smaller sums of squares.
+    """
     rng = np.random.RandomState(seed)
     sample, size = points, max(_LINKED, k)
     if len(points) > size:
         sample = points[np.sort(rng.permutation(len(points))[:size])]
     with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
         means = [KMeans(k, init=centers, n_init=1) for centers in _linked(sample, k, by_cosine)]
-        means.append(KMeans(k, n_init=_RANDOM_STARTS, random_state=rng))
+        if at_random:
+            means.append(KMeans(k, n_init=_RANDOM_STARTS, random_state=rng))
         return [each.fit(points) for each in means]
 
 
