@@ -1,8 +1,6 @@
 """Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
 
-import os
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -16,8 +14,9 @@ from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, make_text_embedding
-from sklearn_mcsg.clustering import _communities, cluster_points
-from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
+from sklearn_mcsg.clustering import _points, cluster_points
+from sklearn_mcsg.clustering._communities import find_communities, find_k_communities, modularity, neighbour_graph
+from sklearn_mcsg.clustering._points import Division
 from sklearn_mcsg.search import inverted
 
 pytest.importorskip("sknetwork")
@@ -82,16 +81,16 @@ def test_levels_are_clusters(n_clusters):
 
 def test_resolution_divides_further():
     X, _ = planted(400, k=3)
-    numbers = [GroupClustering(resolution=r, random_state=0).fit(X).n_clusters_ for r in (0.2, 1, 5)]
-    assert numbers[0] <= 3 <= numbers[1] < numbers[2]
+    numbers = [GroupClustering(resolution=r, random_state=0).fit(X).n_clusters_ for r in (0.1, 1, 5)]
+    assert numbers == [1, 3, 15]
 
 
 def test_alternatives_are_other_resolutions():
     X, _ = planted(400, k=3)
     clustering = GroupClustering(random_state=0).fit(X)
     half, one, double = (GroupClustering(resolution=r, random_state=0).fit(X).n_clusters_ for r in (0.5, 1, 2))
-    assert one == clustering.n_clusters_
-    assert clustering.alternatives_ == {0.5: half, 2.0: double}
+    assert one == clustering.n_clusters_ == 3
+    assert clustering.alternatives_ == {0.5: half, 2.0: double} == {0.5: 2, 2.0: 6}
     assert GroupClustering(3).fit(X).alternatives_ == {}
 
 
@@ -123,7 +122,7 @@ def test_many_groups_are_clustered_like_few(monkeypatch):
     monkeypatch.setattr(inverted, "_PROBES", 16)
     many = GroupClustering(random_state=0).fit(X)
     assert_array_equal(many.labels_, few.labels_)
-    sampled = GroupClustering(6, sample_size=60, random_state=0).fit(X)
+    sampled = GroupClustering(6, sample_size=150, random_state=0).fit(X)
     assert adjusted_rand_score(truth, sampled.labels_) == 1
 
 
@@ -147,19 +146,13 @@ def test_texts_through_a_pipeline():
     assert clustering.predict(["b1 b2"])[0] == clustering.labels_[1]
 
 
-def communities(points, resolutions, n_jobs=None):
-    graph = neighbour_graph(points, 15, n_jobs, by_cosine=True)
-    return find_communities(graph, resolutions, np.random.RandomState(0), n_jobs)
-
-
 def test_few_and_equal_groups():
     X, _ = planted(2)
     assert GroupClustering(random_state=0).fit(X).n_clusters_ in (1, 2)
     equal = GroupClustering(random_state=0).fit([np.eye(3)] * 5)
     assert_array_equal(equal.labels_, 0)
-    (labels,) = communities(normalize(np.eye(4)[[0, 0, 1, 1]]), [1.0])
-    assert labels.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
-    assert_array_equal(communities(np.eye(3), [1, 2]), np.zeros((2, 3)))
+    assert cluster_points(np.eye(4)[[0, 0, 1, 1]], by_cosine=True, n_neighbors=2).labels.tolist() == [0, 0, 1, 1]
+    assert_array_equal(find_communities(neighbour_graph(np.eye(3), 2, by_cosine=True), 1.0, 0), np.zeros(3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
@@ -189,24 +182,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (4, 2)])
-def test_communities_of_many_points_come_from_as_many_processes_as_jobs(n_jobs, most, monkeypatch):
-    points = normalize(np.random.default_rng(0).normal(size=(300, 5)))
-    expected = communities(points, [1, 2])
-    louvain = _communities._louvain
-
-    def recorded(*args):
-        time.sleep(0.2)  # long enough for every worker to take a task
-        return os.getpid(), louvain(*args)
-
-    monkeypatch.setattr(_communities, "_louvain", recorded)
-    monkeypatch.setattr(_communities, "_INTERRUPTED_UP_TO", 0)
-    processes, found = zip(*communities(points, [1, 2], n_jobs), strict=True)
-    assert_array_equal(found, expected)
-    assert os.getpid() not in processes
-    assert len(set(processes)) <= most
-
-
 @pytest.mark.parametrize("n_clusters", [None, 6])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_points_are_clustered_as_their_groups(n_clusters, normalized):
@@ -233,3 +208,110 @@ def test_an_embedding_says_whether_points_have_unit_length():
         )
         assert_array_equal(piped.center_distances_, given.center_distances_)
         assert_array_equal(shown.center_distances_, given.center_distances_)
+
+
+def clouds(n_clusters, n_points, noise=0.12, d=60, seed=0):
+    """Points of unit length around directions, and their clusters."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n_points) % n_clusters)
+    return normalize(normalize(rng.normal(size=(n_clusters, d)))[truth] + noise * rng.normal(size=(n_points, d))), truth
+
+
+@pytest.mark.parametrize("by_cosine", [True, False])
+@pytest.mark.parametrize("n_clusters", [4, 12, 40, 150])
+def test_planted_numbers_are_found(n_clusters, by_cosine):
+    """Modularity alone has a resolution limit: of 150 it finds about half."""
+    points, truth = clouds(n_clusters, max(300, 16 * n_clusters))
+    found = cluster_points(points, by_cosine=by_cosine, random_state=0)
+    assert 0.85 * n_clusters <= len(found.centers) <= 1.15 * n_clusters
+    assert adjusted_rand_score(truth, found.labels) > 0.9
+    given = cluster_points(points, n_clusters, by_cosine=by_cosine, random_state=0)
+    assert adjusted_rand_score(truth, given.labels) > 0.98
+    communities = find_communities(neighbour_graph(points, 15, by_cosine=by_cosine), 1.0, 0)
+    assert n_clusters < 150 or communities.max() + 1 < 90
+
+
+def test_a_found_number_gives_the_clusters_of_the_given_number():
+    points, _ = clouds(12, 300, noise=0.2)
+    found = cluster_points(points, by_cosine=True, random_state=0)
+    assert_array_equal(found.labels, cluster_points(points, len(found.centers), by_cosine=True, random_state=0).labels)
+
+
+def test_modularity_is_that_of_all_pairs():
+    points, truth = clouds(5, 80, noise=0.3)
+    graph = neighbour_graph(points, 6, by_cosine=True)
+    weights = graph.toarray()
+    expected = np.outer(weights.sum(axis=1), weights.sum(axis=1)) / weights.sum()
+    for resolution in (0.5, 1, 3):
+        inside = (weights - resolution * expected)[truth[:, None] == truth].sum() / weights.sum()
+        assert_allclose(modularity(graph, truth, resolution), inside, atol=1e-12)
+
+
+def test_a_number_of_communities_is_given():
+    points, _ = clouds(6, 400, noise=0.3)
+    graph = neighbour_graph(points, 15, by_cosine=True)
+    most_modular = int(find_communities(graph, 1.0, 0).max()) + 1
+    assert find_k_communities(graph, most_modular - 1, 0) is None
+    for k in range(most_modular, 40):
+        labels, resolution = find_k_communities(graph, k, 0)
+        assert_array_equal(np.unique(labels), np.arange(k))
+        assert resolution >= 1
+    assert find_k_communities(neighbour_graph(np.eye(3), 2, by_cosine=True), 2, 0) is None, "there are no edges"
+
+
+def test_the_most_modular_partition_is_kept():
+    points, _ = clouds(8, 400, noise=0.35)
+    divide = Division(points, neighbour_graph(points, 15, by_cosine=True), True, seed=0)
+    for k in (4, 8, 30):
+        communities = find_k_communities(divide.graph, k, 0)
+        resolution = 1.0 if communities is None else communities[1]
+        smoothed = _points._smoothed(points, divide.graph, True)
+        partitions = [means.labels_ for means in _points._k_means(smoothed, k, True, 0, at_random=True)]
+        partitions += [] if communities is None else communities[:1]
+        best = max(modularity(divide.graph, labels, resolution) for labels in partitions)
+        assert modularity(divide.graph, divide.into(k), resolution) == best
+
+
+def test_means_with_neighbours_by_hand():
+    points, _ = clouds(3, 40, noise=0.3)
+    for given, by_cosine in ((points, True), (3 * points, False)):
+        graph = neighbour_graph(given, 5, by_cosine=by_cosine)
+        expected = given
+        for _ in range(2):
+            near = graph.toarray() @ expected / graph.sum(axis=1).A1[:, None]
+            expected = normalize(normalize(near) + expected) if by_cosine else (near + expected) / 2
+        assert_allclose(_points._smoothed(given, graph, by_cosine), expected, rtol=1e-10)
+
+
+def test_a_large_loose_cluster_is_divided():
+    """Ten tight clusters, and a remainder of 40 % with a cluster inside; a large tight cluster stays whole."""
+    rng = np.random.default_rng(0)
+    tight, truth = clouds(10, 300, noise=0.05)
+    inside = normalize(np.eye(60)[:1] + 0.05 * rng.normal(size=(40, 60)))
+    remainder = normalize(np.vstack([inside, normalize(rng.normal(size=(160, 60))) + 0.3 * np.eye(60)[0]]))
+    for large, divided in ((remainder, True), (normalize(np.eye(60)[:1] + 0.02 * rng.normal(size=(200, 60))), False)):
+        points = np.vstack([tight, large])
+        labels = np.append(truth, np.full(200, 10))
+        divide = Division(points, neighbour_graph(points, 15, by_cosine=True), True, seed=0)
+        parts = divide.without_loose(labels)
+        assert adjusted_rand_score(parts[:300], truth) == 1, "the others stay as they are"
+        assert (len(np.unique(parts[300:])) > 1) == divided
+        assert not divided or np.bincount(parts[300:]).max() < 100
+        assert len(set(parts[:300]) & set(parts[300:])) == 0
+        assert not divided or np.bincount(parts[300:340]).max() > 30, "the cluster inside is nearly one of the parts"
+
+
+def test_of_many_points_a_sample_is_clustered_and_the_others_join_the_nearest_centre():
+    points, truth = clouds(5, 500, noise=0.2)
+    found = cluster_points(points, 5, by_cosine=True, sample_size=150, random_state=0)
+    assert adjusted_rand_score(truth, found.labels) > 0.98
+    chosen = np.sort(np.random.RandomState(0).permutation(500)[:150])
+    of_sample = cluster_points(points[chosen], 5, by_cosine=True, random_state=0).labels
+    assert adjusted_rand_score(of_sample, found.labels[chosen]) == 1
+    assert len(cluster_points(points, by_cosine=True, sample_size=150, random_state=0).centers) == 5
+
+
+def test_many_small_clusters_of_a_given_number():
+    """Clusters of four points have too few neighbours for a graph; random starts of k-means would merge many."""
+    points, truth = clouds(60, 240, noise=0.08)
+    assert adjusted_rand_score(truth, cluster_points(points, 60, by_cosine=True, random_state=0).labels) > 0.95

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from test_partitions import Deadly, arm, die, draw, fail, loaded_part, moved, pids
 
 from sklearn_mcsg import GroupClustering, GroupEmbedding, PartitionedClustering, make_text_embedding
-from sklearn_mcsg.clustering import _partitions
-from sklearn_mcsg.clustering._dendrogram import largest_first
-from sklearn_mcsg.clustering._points import _starts, sampled_rows
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.search.workers import Cluster
 
 
 def planted(n=400, k=5, distance=1.0, seed=0):
@@ -35,63 +30,33 @@ def labels_of_all(clustering):
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_same_clusters_as_on_one_machine(normalize, client):
-    """The same sample, the same starts, the same k-means, and numbers by size."""
+@pytest.mark.parametrize("sample_size", [100, 1000])
+@pytest.mark.parametrize("n_clusters", [7, None])
+def test_same_clusters_as_on_one_machine(n_clusters, sample_size, normalize, client):
     parts, _ = planted(distance=2)
-    embedding = GroupEmbedding(prior_strength=0.5, normalize=normalize)
-    clustering = PartitionedClustering(7, embedding=embedding, client=client, sample_size=100, random_state=0)
+    params = dict(
+        embedding=GroupEmbedding(prior_strength=0.5, normalize=normalize), sample_size=sample_size, random_state=0
+    )
+    clustering = PartitionedClustering(n_clusters, client=client, **params)
     assert clustering.fit(parts) is clustering
-    points = clone(embedding).fit_transform(np.concatenate(parts))
-    sample = points[sampled_rows(400, 100, np.random.RandomState(0))]
-    starts = list(_starts(sample, 7, normalize))
-    assert len(starts) == 2
-    found = [KMeans(7, init=means, n_init=1).fit(points) for means in starts]
-    power = 2 if normalize else 1
-    spreads = [(one.transform(points).min(axis=1) ** power).sum() for one in found]
-    expected = largest_first(found[np.argmin(spreads)].labels_)
-    labels = labels_of_all(clustering)
-    assert_array_equal(labels, expected)
+    X = np.concatenate(parts)
+    single = GroupClustering(n_clusters, **params).fit(X)
+    assert_array_equal(labels_of_all(clustering), single.labels_)
     assert_array_equal(clustering.sizes_, [50, 150, 1, 199])
-    assert_array_equal(clustering.cluster_sizes_, np.bincount(expected))
-    centres = np.array([points[expected == k].mean(axis=0) for k in range(7)])
-    centres /= np.linalg.norm(centres, axis=1, keepdims=True) if normalize else 1
-    assert_allclose(clustering.cluster_centers_, centres, atol=1e-9)
-    nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert_array_equal(clustering.predict(np.concatenate(parts)), nearest)
+    assert_array_equal(clustering.cluster_sizes_, np.bincount(single.labels_))
+    assert_allclose(clustering.cluster_centers_, single.cluster_centers_, atol=1e-9)
+    assert_array_equal(clustering.predict(X), single.predict(X))
+    assert clustering.n_clusters_ == single.n_clusters_ > 1
 
 
-def test_planted_clusters_are_those_of_group_clustering(client):
+def test_planted_clusters(client):
     parts, truth = planted(distance=4)
     clustering = PartitionedClustering(5, client=client, random_state=0).fit(parts)
     assert adjusted_rand_score(truth, labels_of_all(clustering)) == 1
-    single = GroupClustering(5, random_state=0).fit(np.concatenate(parts))
-    assert_array_equal(labels_of_all(clustering), single.labels_)
-    assert_allclose(clustering.cluster_centers_, single.cluster_centers_, atol=1e-9)
-    assert clustering.n_clusters_ == 5
 
 
-def test_means_without_points(client):
-    """They take over the points that are farthest from their means, as in scikit-learn."""
-    points = np.random.default_rng(0).normal(size=(300, 4))
-    means = np.vstack([points[:3], 50 + np.arange(8).reshape(2, 4)])
-    futures = [client.scatter(part) for part in np.split(points, [20, 21, 160])]
-    found, clusters = _partitions._PartPoints(Cluster(client, "A test", _partitions._call), futures, False).k_means(
-        means
-    )
-    expected = KMeans(5, init=means, n_init=1).fit(points)
-    assert_array_equal(_partitions._labels(points, found), expected.labels_)
-    assert_allclose(found, expected.cluster_centers_, atol=1e-9)
-    assert_allclose(clusters.spread, expected.transform(points).min(axis=1).sum())
-
-
-def test_fewer_different_groups_than_clusters(client):
+def test_more_clusters_than_groups(client):
     X = np.eye(3)[:, None, :].repeat(2, axis=1)
-    clustering = PartitionedClustering(4, client=client)
-    with pytest.warns(ConvergenceWarning, match="3 clusters were found instead of 4"):
-        clustering.fit([X, X[:2], X[:1]])
-    assert clustering.n_clusters_ == 3
-    assert clustering.cluster_sizes_.tolist() == [3, 2, 1]
-    assert labels_of_all(clustering).tolist() == [0, 1, 2, 0, 1, 0]
     with pytest.raises(ValueError, match="n_clusters=7 is more than the 6 groups"):
         PartitionedClustering(7, client=client).fit([X, X])
 
@@ -111,7 +76,7 @@ def test_files_of_texts(client, tmp_path):
     clustering = PartitionedClustering(12, embedding=embedding, load=load, client=client, random_state=0).fit(paths)
     truth = np.concatenate([data.target[i::3] for i in range(3)])
     assert adjusted_rand_score(truth, labels_of_all(clustering)) > 0.5
-    assert_array_equal(clustering.predict(load(paths[0])) == clustering.labels_of(0), True)
+    assert np.mean(clustering.predict(load(paths[0])) == clustering.labels_of(0)) > 0.8  # communities have no centres
 
 
 def test_groups_and_points_stay_where_they_are(client):

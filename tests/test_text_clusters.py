@@ -1,5 +1,7 @@
 """Clusters of texts: the same as of their groups, described, and found in real and in hostile collections."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -111,3 +113,71 @@ def test_outliers_do_not_spoil_a_given_number():
     X[0], X[100] = rng.normal(-9, size=(5, 8)), rng.normal(9 * np.eye(8)[7], size=(5, 8))
     found = GroupClustering(3, random_state=0).fit(X).labels_
     assert adjusted_rand_score(truth, found) > 0.9
+
+
+def test_clusters_are_renamed(clusters):
+    named = clusters.rename(2, "<games> & more")
+    assert [s.name for s in named.summaries[:4]] == [None, None, "<games> & more", None]
+    assert clusters.summaries[2].name is None, "the given clusters stay as they are"
+    assert named.summaries[2].title == "<games> & more"
+    assert clusters.summaries[2].title == ", ".join(clusters.summaries[2].words[:3])
+    assert "<games> & more: " in repr(named)
+    assert_array_equal(named.labels, clusters.labels)
+    assert repr(named.rename(2, None)) == repr(clusters)
+
+
+def test_clusters_are_merged(clusters):
+    named = clusters.rename(4, "kept").rename(9, "lost")
+    merged = named.merge([9, 1], name="both")
+    together = np.isin(clusters.labels, [1, 9])
+    assert len(merged) == len(clusters) - 1
+    assert_array_equal(merged.labels == 0, together)
+    assert (np.diff(np.bincount(merged.labels)) <= 0).all()
+    assert [s.name for s in merged.summaries].count("both") == 1
+    assert not any(s.name == "lost" for s in merged.summaries)
+    points = clusters.points[together]
+    centre = points.mean(axis=0) / np.linalg.norm(points.mean(axis=0))
+    assert_allclose(merged.distances[together], 1 - points @ centre, atol=1e-6)
+    assert_allclose(merged.distances[~together], clusters.distances[~together], atol=1e-6)
+    sizes = np.bincount(merged.labels)
+    counts = merged.terms.counts(merged.labels, len(merged))
+    assert merged.summaries[0].words == merged.terms.best(counts[0], int(sizes[0]), sizes.mean(), 6)
+    for new in merged.summaries:
+        assert_array_equal(np.sort(new.members), np.flatnonzero(merged.labels == new.label))
+        assert (np.diff(merged.distances[new.members]) >= 0).all()
+        if new.label:
+            old = named.summaries[clusters.labels[new.members[0]]]
+            assert (new.words, new.name) == (old.words, old.name)
+    assert_array_equal(merged.tree.cut(len(merged)), merged.labels)
+    assert len(clusters.merge(range(len(clusters)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.rename(99, "x"), "There is no cluster 99: the labels are 0 to 11"),
+        (lambda c: c.rename(-1, "x"), "There is no cluster -1"),
+        (lambda c: c.rename(0, " "), "name must be a text that is not empty"),
+        (lambda c: c.merge([0, 99]), "There is no cluster 99"),
+        (lambda c: c.merge([3, 3]), "two or more different clusters"),
+        (lambda c: c.merge([0, 1], name=5), "name must be a text"),
+    ],
+)
+def test_changes_of_clusters_are_checked(clusters, change, message):
+    with pytest.raises(ValueError, match=message):
+        change(clusters)
+
+
+def test_table_for_notebooks():
+    texts = ["<script>alert('cats & dogs')</script> kittens purr"] * 4 + ["shares and stocks fell " * 20] * 4
+    clusters = cluster_texts(texts, 2).rename(0, "<b>pets</b>")
+    page = clusters._repr_html_()
+    table = ElementTree.fromstring(page.replace("<br>", "<br/>")).find("table")
+    rows = [["".join(cell.itertext()) for cell in row] for row in table.find("tbody")]
+    assert "<script" not in page
+    assert "<b>pets</b>" not in page
+    assert [row[:2] for row in rows] == [["0", "4"], ["1", "4"]]
+    assert rows[0][2] == "<b>pets</b>" + ", ".join(clusters.summaries[0].words)
+    assert rows[0][3] == texts[0]
+    assert len(rows[1][3]) == 120
+    assert "color" not in page, "the colours are those of the notebook, light or dark"

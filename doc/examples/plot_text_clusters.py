@@ -3,8 +3,8 @@ Clustering short texts
 ======================
 
 Can texts be clustered by topic without knowing the topics or their number? :func:`~sklearn_mcsg.cluster_texts` embeds
-each text, links it to its nearest neighbours, and finds communities in this graph. The words that distinguish a
-community say what it is about. The topics of these texts are known, so the result can be checked.
+each text, links it to its nearest neighbours, and finds clusters in this graph. The words that distinguish a
+cluster say what it is about. The topics of these texts are known, so the result can be checked.
 """
 
 import matplotlib.pyplot as plt
@@ -60,8 +60,8 @@ for i in clusters.outliers[:3]:
 # Another number
 # --------------
 #
-# The resolution makes communities smaller or larger. A given number of clusters is found by k-means instead, started
-# from average linkage. ``clusters.tree`` divides and merges the communities to any number.
+# The number of clusters is the one on which random halves of the texts agree. ``resolution`` multiplies it, and a
+# number can be given instead. ``clusters.tree`` divides and merges the clusters to any number.
 
 for resolution in (0.5, 1, 2, 4):
     found = cluster_texts(texts.data, resolution=resolution)

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         verbose=not options.quiet,
     )
-    how = "communities of similar texts" if options.n_clusters is None else "as requested"
+    how = "as many as are found again in halves of the texts" if options.n_clusters is None else "as requested"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
         _write_report(options, corpus, clusters, how)
     _SHOW[options.format](corpus, clusters, how)
@@ -60,16 +60,12 @@ def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:
     return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.alternatives.items())]
 
 
-def _label(words: list[str]) -> str:
-    return ", ".join(words[:3])
-
-
 # The formats --------------------------------------------------------------------------------------------------------
 
 
 def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
     """Print the columns of the corpus, with line, cluster, label and distance."""
-    labels = [_label(summary.words) for summary in clusters.summaries]
+    labels = [summary.title for summary in clusters.summaries]
     places = zip(corpus.lines, clusters.labels.tolist(), clusters.distances.tolist(), strict=True)
     records = (
         corpus.record(i, {"line": line}, {"cluster": k + 1, "label": labels[k], "distance": distance})
@@ -86,7 +82,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
         {
             "cluster": summary.label + 1,
             "size": len(summary.members),
-            "label": _label(summary.words),
+            "label": summary.title,
             "words": summary.words,
             "typical": [texts[i] for i in summary.members[:_TYPICAL]],
         }

@@ -125,7 +125,7 @@ papers.txt --like relevant.txt -k 20"""
 def _add_cluster(commands: Any) -> None:
     examples = "headlines.txt --report report.html\nreviews.csv --column review -n 8 --format csv > clusters.csv"
     summary = "group the texts of a corpus and describe each group"
-    number = "a number, or auto (default): communities of similar texts, which decide how many there are"
+    number = "a number, or auto (default): as many as are found again in random halves of the texts"
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
     add = _add(commands, "cluster", _cluster.run, summary, examples).add_argument
     _add_corpus(add)

@@ -1,63 +1,17 @@
 """Communities of points: parts of the graph of nearest neighbours that have more edges inside than expected.
 
-points --nearest neighbours--> graph --Louvain--> communities at each resolution
+points --nearest neighbours--> graph --Louvain--> communities at a resolution
+                                     --resolutions until the number is right--> k communities
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import repeat
-from multiprocessing import current_process
-
 import numpy as np
-from joblib import effective_n_jobs
-from joblib.externals.loky import ProcessPoolExecutor
 from scipy import sparse
 
 from sklearn_mcsg.search.inverted import nearest_points
 
-_INTERRUPTED_UP_TO = 20_000  # points whose communities are found within a second
-
-
-def find_communities(
-    graph: sparse.csr_matrix, resolutions: Sequence[float], random_state: np.random.RandomState, n_jobs: int | None
-) -> list[np.ndarray]:
-    """Communities in a graph of nearest neighbours.
-
-    Parameters
-    ----------
-    graph : csr_matrix of shape (n_points, n_points)
-        The graph, as from `neighbour_graph`.
-    resolutions : sequence of float
-        Larger values find more communities.
-    random_state : RandomState
-        Determines the order in which communities grow.
-    n_jobs : int or None
-        Number of jobs.
-
-    Returns
-    -------
-    labels : list of ndarrays of shape (n_points,)
-        The communities at each resolution.
-    """
-    n_points = graph.shape[0]
-    if not graph.nnz:
-        return [np.zeros(n_points, dtype=int) for _ in resolutions]
-    seed = int(random_state.randint(2**31))  # one: each resolution gives what it gives alone
-    if n_points <= _INTERRUPTED_UP_TO or current_process().daemon:
-        return [_louvain(graph, resolution, seed) for resolution in resolutions]
-    # outside this process, so that Ctrl-C works: compiled code that runs for a minute ignores it
-    executor = ProcessPoolExecutor(min(effective_n_jobs(n_jobs), len(resolutions)))
-    try:
-        return list(executor.map(_louvain, repeat(graph), resolutions, repeat(seed)))
-    finally:
-        executor.shutdown(kill_workers=True)
-
-
-def _louvain(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
-    from sknetwork.clustering import Louvain
-
-    return Louvain(resolution, shuffle_nodes=True, random_state=seed).fit_predict(graph).astype(int)
+_STEPS = 20  # resolutions that are tried, at most, to find a number of communities
 
 
 def neighbour_graph(
@@ -74,3 +28,66 @@ def neighbour_graph(
     graph = sparse.csr_matrix((weights.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     graph.eliminate_zeros()
     return graph.maximum(graph.T).tocsr()
+
+
+def find_communities(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
+    """The community of each point by Louvain's method; a larger `resolution` finds more of them.
+
+    All points of a graph without edges are one community.
+    """
+    from sknetwork.clustering import Louvain
+
+    if not graph.nnz:
+        return np.zeros(graph.shape[0], dtype=int)
+    return Louvain(resolution, shuffle_nodes=True, random_state=seed).fit_predict(graph).astype(int)
+
+
+def find_k_communities(graph: sparse.csr_matrix, k: int, seed: int) -> tuple[np.ndarray, float] | None:
+    """A given number of communities, and the resolution that finds them.
+
+    None if no resolution finds as many, or if resolution 1, which maximises modularity itself, finds more. If the
+    number jumps over `k`, the smallest larger number is reduced to it by merging.
+    """
+    exponent, few, many, more = 0.0, 0.0, np.inf, None  # of 2: with fewer communities, with more, and these
+    for _ in range(_STEPS):
+        labels = find_communities(graph, 2.0**exponent, seed)
+        number = int(labels.max()) + 1
+        if number == k:
+            return labels, 2.0**exponent
+        if number < k:
+            few = exponent
+        elif exponent == 0:
+            return None
+        else:
+            many, more = exponent, labels
+        exponent = few + 1 if more is None else (few + many) / 2
+    return None if more is None else (_merged(graph, more, k), 2.0**many)
+
+
+def modularity(graph: sparse.csr_matrix, labels: np.ndarray, resolution: float = 1.0) -> float:
+    """Share of the edges' weight inside clusters, minus `resolution` times the share expected by the degrees."""
+    between = _weights_between(graph, labels)
+    return float(np.trace(between) - resolution * (between.sum(axis=1) ** 2).sum())
+
+
+def _merged(graph: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
+    """Clusters merged to k of them, each time the two that change modularity most."""
+    between = _weights_between(graph, labels)
+    names = np.arange(len(between))
+    while len(between) > k:
+        gain = between - np.outer(between.sum(axis=1), between.sum(axis=1))
+        np.fill_diagonal(gain, -np.inf)
+        kept, gone = sorted(np.unravel_index(gain.argmax(), gain.shape))
+        between[kept] += between[gone]
+        between[:, kept] += between[:, gone]
+        between = np.delete(np.delete(between, gone, axis=0), gone, axis=1)
+        names[names == gone] = kept
+        names[names > gone] -= 1
+    return names[labels]
+
+
+def _weights_between(graph: sparse.csr_matrix, labels: np.ndarray) -> np.ndarray:
+    """Share of the weight of all edges that joins each two clusters."""
+    member = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    between = (member @ graph @ member.T).toarray()
+    return between / max(between.sum(), np.finfo(float).tiny)

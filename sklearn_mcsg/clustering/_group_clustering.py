@@ -1,4 +1,4 @@
-"""Clustering of groups in their embedding: communities of the neighbour graph, or a given number by k-means."""
+"""Clustering of groups in their embedding, into a given number of clusters or one that is found."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ROUNDING = 1e-5  # of the length of points of unit length
 class GroupClustering(ClusterMixin, GroupsTransformer):
     """Cluster groups of vectors in their embedding, from a few to millions.
 
-    Without a number of clusters, it finds communities in the graph of nearest neighbours, which also decide how many
-    there are. With a number, it clusters a sample by average linkage and starts k-means on all groups from there, once
-    from the cut into that many clusters and once from the first cut with that many clusters of at least half the mean
-    size; the clusters with the smaller sum of distances are kept.
+    Of several partitions into a number of clusters it keeps the one with the largest modularity on the graph of nearest
+    neighbours: the communities of this graph, and clusters of k-means that starts from average linkage and at random.
+    K-means sees each group averaged with its neighbours. Without a number, it finds as many clusters as are found again
+    in random halves of the groups, and divides a cluster that is much larger and looser than the others.
 
     Groups are near if their points in the embedding are. With ``normalize=True``, as in `make_text_embedding`, points
     have unit length and are compared by the cosine, which is best for texts.
@@ -35,22 +35,23 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     Parameters
     ----------
     n_clusters : int, default=None
-        Number of clusters; ``None`` finds communities and their number.
+        Number of clusters; ``None`` finds the number.
     embedding : estimator, default=None
         How groups become points: a `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding`
         builds for texts. ``None`` means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
-        Number of neighbours: those of each group in the graph.
+        Number of neighbours: those of each group in the graph; at most half the mean size of the clusters. If that is
+        less than three, k-means sees the groups alone.
     resolution : float, default=1.0
-        Larger values find more and smaller communities.
-    sample_size : int, default=5000
-        Largest number of groups that average linkage uses.
+        Larger values find more and smaller communities: the number of clusters that is found is multiplied by it.
+    sample_size : int, default=20000
+        Largest number of groups that are clustered together. Of more groups, a random sample is clustered, and each of
+        the others joins the cluster with the nearest centre.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the order in which communities grow, and the sample. Pass an int for reproducible
-        results.
+        Determines what is random: the sample, the halves, the order in which communities grow, and starts of k-means.
+        Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of parallel jobs, as in joblib. They find the neighbours of groups and, above 20,000 groups, their
-        communities.
+        Number of parallel jobs, as in joblib. They find the neighbours of groups.
     verbose : int, default=0
         Whether to show progress bars.
 
@@ -66,7 +67,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Distance of each group to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
         length.
     alternatives_ : dict
-        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
+        Number of clusters at half and at twice the resolution, by resolution, before loose clusters are divided; empty
+        with a given number of clusters.
     embedding_ : estimator
         The fitted embedding.
 
@@ -77,11 +79,20 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
 
     Notes
     -----
-    Communities are those of Louvain's method, which maximises modularity. They need scikit-network:
-    ``pip install "sklearn-mcsg[text]"``. Up to 50,000 groups, neighbours are found by comparing all pairs. Above,
-    each group is compared with the members of the 96 nearest of many short lists, which takes time close to linear in
-    the number of groups; the links of the graph then differ a little from the exact ones, and nothing about them is
-    random.
+    Communities are those of Louvain's method, which needs scikit-network: ``pip install "sklearn-mcsg[text]"``. Without
+    it, a number must be given, and k-means finds the clusters. K-means also finds them if the number is smaller than
+    that of the communities with the largest modularity.
+
+    The number is found as follows. Four times, up to 4000 groups are split into halves at random. At resolutions from
+    1/4 to 45, the communities of one half place the groups of the other by the nearest centre, and the adjusted Rand
+    index compares this with the communities of the other half. Of the resolutions whose index is at most 0.05 below the
+    largest, the smallest gives the number. Resolutions whose modularity is below 0.8 of the largest do not count.
+
+    A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
+    from its centre than those of the others are from theirs. Its parts are about as large as the others.
+
+    With more than 50,000 groups in the sample, each is compared only with the members of the 96 nearest of many short
+    lists to find its neighbours, which takes time close to linear in their number.
 
     Examples
     --------
@@ -117,7 +128,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         embedding: Any = None,
         n_neighbors: int = 15,
         resolution: float = 1.0,
-        sample_size: int = 5000,
+        sample_size: int = 20_000,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -1,51 +1,46 @@
 """Clusters of a corpus that lies in many parts, on a Dask cluster.
 
     part --load--> groups --embedding--> points, which stay on their worker
-    a sample of all points --average linkage--> means
-    means --> all parts --> sums of the points nearest to each mean --> merged in a tree --> new means, until they stay
+    a sample of all points --as on one machine--> clusters and their centres
+    centres --> all parts --> the nearest centre of each point --> sizes and means of the clusters, merged in a tree
 
-Only the sample, means and sums travel, and labels if they are asked for. Dask embeds the part of a lost worker again.
+Only the sample, centres and sums travel, and labels if they are asked for. Dask embeds the part of a lost worker again.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg._sklearn import HasMethods, Interval
-from sklearn_mcsg.clustering._points import _starts, sampled_rows
+from sklearn_mcsg.clustering._centers import centers_of, nearest_center
+from sklearn_mcsg.clustering._points import check_number, cluster_sample, sampled_rows
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.groups import GroupsLike
-from sklearn_mcsg.search.inverted import nearest_centres
 from sklearn_mcsg.search.workers import Cluster, Parts, clone_with_client
-
-_MAX_ITER, _TOL = 300, 1e-4  # as in scikit-learn's k-means
 
 
 class PartitionedClustering(BaseEstimator):
-    """Divide a corpus in many parts into a given number of clusters, by the workers of a Dask cluster.
+    """Cluster a corpus in many parts, by the workers of a Dask cluster.
 
-    The clusters are those of k-means started from average linkage of a sample, as `GroupClustering` finds them on one
-    machine. The points of each part stay in the memory of a worker.
+    The clusters are those that `GroupClustering` finds on one machine: a sample of all groups is clustered, and each of
+    the others joins the cluster with the nearest centre. The points of each part stay in the memory of a worker.
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
+    n_clusters : int, default=None
+        Number of clusters; ``None`` finds the number.
     embedding : GroupEmbedding, default=None
         How groups become points; ``None`` means ``GroupEmbedding(prior_strength=0.5)``. An embedding that is not fitted
         learns from all parts.
@@ -54,17 +49,19 @@ class PartitionedClustering(BaseEstimator):
         so it may hold a table of word vectors. ``None`` means that the parts are groups.
     client : distributed.Client, default=None
         The cluster; ``None`` means the client created last.
-    sample_size : int, default=5000
-        Largest number of groups that average linkage uses.
+    sample_size : int, default=20000
+        Largest number of groups that are clustered together. Of more groups, a random sample is clustered, and each of
+        the others joins the cluster with the nearest centre.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the sample. Pass an int for reproducible results.
+        Determines what is random: the sample, the halves, the order in which communities grow, and starts of k-means.
+        Pass an int for reproducible results.
 
     Attributes
     ----------
     embedding_ : GroupEmbedding
         The fitted embedding.
     n_clusters_ : int
-        Number of clusters. It is less than `n_clusters` only if fewer groups differ.
+        Number of clusters.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_components)
         Mean of each cluster, or its mean direction if points have unit length. The largest cluster is the first.
     cluster_sizes_ : ndarray of shape (`n_clusters_`,)
@@ -74,7 +71,7 @@ class PartitionedClustering(BaseEstimator):
 
     See Also
     --------
-    GroupClustering : Clusters on one machine, which can also find their number.
+    GroupClustering : The same clusters, on one machine.
     PartitionedNeighbors : Nearest groups of such a corpus.
 
     Examples
@@ -100,7 +97,7 @@ class PartitionedClustering(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "embedding": [HasMethods(["fit"]), None],
         "load": [callable, None],
         "client": [HasMethods(["submit", "gather"]), None],
@@ -110,12 +107,12 @@ class PartitionedClustering(BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int,
+        n_clusters: int | None = None,
         *,
         embedding: GroupEmbedding | None = None,
         load: Callable[[Any], GroupsLike] | None = None,
         client: Any = None,
-        sample_size: int = 5000,
+        sample_size: int = 20_000,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.n_clusters = n_clusters
@@ -149,27 +146,29 @@ class PartitionedClustering(BaseEstimator):
                 f"embedding must be a GroupEmbedding, got {type(embedding).__name__}: steps before it, such as a "
                 f"vectorizer, belong in load."
             )
-        rng, k = check_random_state(self.random_state), int(self.n_clusters)
+        rng = check_random_state(self.random_state)
         parts = Parts(X, self.load, Cluster(self.client, "PartitionedClustering", _call))
         embedding = copy(embedding) if hasattr(embedding, "components_") else parts.fitted(embedding)
-        points = _PartPoints(parts.cluster, parts.over(_embedded, parts.cluster.send(embedding)), embedding.normalize)
-        n = int(points.sizes.sum())
-        if k > n:
-            raise ValueError(f"n_clusters={k} is more than the {n} groups.")
-        sample = points.rows(sampled_rows(n, max(self.sample_size, k), rng))
-        found = [points.k_means(means) for means in _starts(sample, k, points.by_cosine)]
-        means, clusters = min(found, key=lambda each: each[1].spread)
-        order = np.lexsort((clusters.first, -clusters.sizes))[: np.count_nonzero(clusters.sizes)]
-        if len(order) < k:
-            warnings.warn(
-                f"{len(order)} clusters were found instead of {k}: no more groups differ.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        points = _PartPoints(parts.cluster, parts.over(_embedded, parts.cluster.send(embedding)))
+        n, by_cosine = int(points.sizes.sum()), embedding.normalize
+        check_number(self.n_clusters, n)
+        rows = sampled_rows(n, max(self.sample_size, self.n_clusters or 0), rng)
+        sample = points.rows(rows)
+        labels, _ = cluster_sample(sample, self.n_clusters, by_cosine=by_cosine, random_state=rng)
+        placement = _Placement(rows, labels, centers_of(sample, labels, by_cosine))
+        clusters = points.placed(placement)
+        order = np.lexsort((clusters.first, -clusters.sizes))
         sums, sizes = clusters.sums[order], clusters.sizes[order]
-        self.embedding_, self._points, self._means = embedding, points, means[order]
-        self.cluster_centers_ = (unit_length(sums) if points.by_cosine else sums / sizes[:, None]).astype(sample.dtype)
-        self.cluster_sizes_, self.n_clusters_, self.sizes_ = sizes, len(order), points.sizes
+        centers = unit_length(sums) if by_cosine else sums / sizes[:, None]
+        self.__dict__.update(
+            embedding_=embedding,
+            cluster_centers_=centers.astype(sample.dtype),
+            cluster_sizes_=sizes,
+            n_clusters_=len(order),
+            sizes_=points.sizes,
+            _points=points,
+            _placement=placement.numbered(order),
+        )
         return self
 
     def labels_of(self, part: int) -> np.ndarray:
@@ -187,7 +186,7 @@ class PartitionedClustering(BaseEstimator):
         check_is_fitted(self, "cluster_centers_")
         if not 0 <= part < len(self.sizes_):
             raise ValueError(f"part={part!r} is not among the {len(self.sizes_)} parts, which count from 0.")
-        return self._points.labels(part, self._means)
+        return self._points.labels(part, self._placement)
 
     def predict(self, X: GroupsLike) -> np.ndarray:
         """Find the cluster with the nearest centre for each group.
@@ -202,12 +201,42 @@ class PartitionedClustering(BaseEstimator):
         labels : ndarray of shape (n_groups,)
         """
         check_is_fitted(self, "cluster_centers_")
-        return _labels(np.asarray(self.embedding_.transform(X)), self.cluster_centers_)
+        return nearest_center(np.asarray(self.embedding_.transform(X)), self.cluster_centers_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placement:
+    """The clusters of a sample, which all other points join.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_sampled,)
+        Indices of the sample among all points, in ascending order.
+    labels : ndarray of shape (n_sampled,)
+        Their clusters.
+    centers : ndarray of shape (n_clusters, n_components)
+        The centres of these.
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    centers: np.ndarray
+
+    def __call__(self, points: np.ndarray, start: int) -> np.ndarray:
+        """The cluster of each point of a part, the first of which has the index `start`."""
+        labels = nearest_center(points, self.centers)
+        sampled = slice(*np.searchsorted(self.rows, [start, start + len(points)]))
+        labels[self.rows[sampled] - start] = self.labels[sampled]
+        return labels
+
+    def numbered(self, order: np.ndarray) -> _Placement:
+        """The same clusters in another order."""
+        return _Placement(self.rows, np.argsort(order)[self.labels], self.centers[order])
 
 
 @dataclass(frozen=True, eq=False)
 class _Clusters:
-    """What k-means has to know about the points that are nearest to each mean.
+    """What is known of the points of each cluster.
 
     Attributes
     ----------
@@ -217,36 +246,26 @@ class _Clusters:
         Number of points.
     first : ndarray of shape (n_clusters,)
         Index of the first point; the largest integer if there is none.
-    spread : float
-        Sum of the distances of all points to their means, squared if points have unit length.
     """
 
     sums: np.ndarray
     sizes: np.ndarray
     first: np.ndarray
-    spread: float
 
     @classmethod
     def merged(cls, *some: _Clusters) -> _Clusters:
         """Clusters of all points from those of disjoint parts."""
-        sums, sizes, spread = (sum(getattr(one, name) for one in some) for name in ("sums", "sizes", "spread"))
-        return cls(sums, sizes, np.min([one.first for one in some], axis=0), spread)
-
-
-Farthest = tuple[np.ndarray, np.ndarray, np.ndarray]  # squared distances, points, and their clusters
+        sums, sizes = (sum(getattr(one, name) for one in some) for name in ("sums", "sizes"))
+        return cls(sums, sizes, np.min([one.first for one in some], axis=0))
 
 
 class _PartPoints:
-    """The points of all parts, on the workers, and k-means of them."""
+    """The points of all parts, on the workers."""
 
-    def __init__(self, cluster: Cluster, futures: list[Any], by_cosine: bool):
-        self._cluster, self._futures, self.by_cosine = cluster, futures, by_cosine
-        facts = cluster.gather([cluster.submit(_facts, points) for points in futures])
-        sizes, sums, squares = zip(*facts, strict=True)
-        self.sizes = np.array(sizes)
+    def __init__(self, cluster: Cluster, futures: list[Any]):
+        self._cluster, self._futures = cluster, futures
+        self.sizes = np.array(cluster.gather([cluster.submit(len, points) for points in futures]))
         self._starts = (np.cumsum(self.sizes) - self.sizes).tolist()
-        n, mean = self.sizes.sum(), np.sum(sums, axis=0) / self.sizes.sum()
-        self._tolerance = _TOL * max(0.0, sum(squares) / n - mean @ mean) / len(mean)
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
         """Some points, given by their indices in ascending order."""
@@ -255,44 +274,16 @@ class _PartPoints:
         futures = [self._cluster.submit(_take, points, rows[a:b] - start) for points, start, a, b in chosen if b > a]
         return np.concatenate(self._cluster.gather(futures))
 
-    def labels(self, part: int, means: np.ndarray) -> np.ndarray:
-        """The nearest mean of each point of a part."""
-        return self._cluster.submit(_labels, self._futures[part], self._cluster.send(means)).result()
+    def placed(self, placement: _Placement) -> _Clusters:
+        """The clusters of all points."""
+        sent, each = self._cluster.send(placement), zip(self._futures, self._starts, strict=True)
+        futures = [self._cluster.submit(_clusters_in_part, points, start, sent) for points, start in each]
+        return self._cluster.merged(futures, _Clusters.merged).result()
 
-    def k_means(self, means: np.ndarray) -> tuple[np.ndarray, _Clusters]:
-        """Means that k-means reaches from the given ones as scikit-learn's does, and their clusters."""
-        dtype, means = means.dtype, means.astype(np.float64)
-        for _ in range(_MAX_ITER):
-            clusters = self._with_members(means.astype(dtype))
-            old, has_members = means.copy(), clusters.sizes > 0
-            means[has_members] = clusters.sums[has_members] / clusters.sizes[has_members, None]
-            if ((means - old) ** 2).sum() <= self._tolerance:
-                break
-        return means.astype(dtype), self._clusters(means.astype(dtype))
-
-    def _clusters(self, means: np.ndarray) -> _Clusters:
-        sent = self._cluster.send(means)
-        return self._reduced(_clusters_in_part, _Clusters.merged, sent, self.by_cosine)
-
-    def _with_members(self, means: np.ndarray) -> _Clusters:
-        """The clusters around means; one without members takes over one of the points farthest from their means."""
-        clusters = self._clusters(means)
-        empty = np.flatnonzero(clusters.sizes == 0)
-        if len(empty):
-            sent = self._cluster.send(means)
-            squares, points, owners = self._reduced(_farthest_in_part, partial(_farthest, len(empty)), sent, len(empty))
-            for cluster, square, point, owner in zip(empty, squares, points, owners, strict=False):
-                if square > 0:
-                    clusters.sums[owner] -= point
-                    clusters.sizes[owner] -= 1
-                    clusters.sums[cluster], clusters.sizes[cluster] = point, 1
-        return clusters
-
-    def _reduced(self, function: Callable, merge: Callable, *args: Any) -> Any:
-        """The merged results of a function for the points of each part, the index of the first, and arguments."""
-        each = zip(self._futures, self._starts, strict=True)
-        futures = [self._cluster.submit(function, points, start, *args) for points, start in each]
-        return self._cluster.merged(futures, merge).result()
+    def labels(self, part: int, placement: _Placement) -> np.ndarray:
+        """The cluster of each point of a part."""
+        points, start = self._futures[part], self._starts[part]
+        return self._cluster.submit(_labels, points, start, self._cluster.send(placement)).result()
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:
@@ -303,44 +294,21 @@ def _embedded(groups: GroupsLike, embedding: GroupEmbedding) -> np.ndarray:
     return np.asarray(embedding.transform(groups))
 
 
-def _facts(points: np.ndarray) -> tuple[int, np.ndarray, float]:
-    """Number, sum and sum of squares of points."""
-    return len(points), points.sum(axis=0, dtype=np.float64), float(np.einsum("ij,ij->", points, points, dtype=float))
-
-
 def _take(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return points[rows]
 
 
-def _labels(points: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """The nearest mean of each point."""
-    return nearest_centres(points, means, 1)[:, 0].astype(int)
+def _labels(points: np.ndarray, start: int, placement: _Placement) -> np.ndarray:
+    return placement(points, start)
 
 
-def _clusters_in_part(points: np.ndarray, start: int, means: np.ndarray, by_cosine: bool) -> _Clusters:
-    """The points of a part that are nearest to each mean; the first point has the index `start` in the corpus."""
-    k, labels = len(means), _labels(points, means)
-    sums, spread = np.zeros(means.shape), 0.0
+def _clusters_in_part(points: np.ndarray, start: int, placement: _Placement) -> _Clusters:
+    """The clusters of the points of a part, the first of which has the index `start`."""
+    labels, k = placement(points, start), len(placement.centers)
+    sums = np.zeros(placement.centers.shape)
     for batch in gen_batches(len(points), POINTS):
         some = points[batch].astype(np.float64)
-        squares = ((some - means[labels[batch]]) ** 2).sum(axis=1)
-        spread += float((squares if by_cosine else np.sqrt(squares)).sum())
         sums += sparse.csr_array((np.ones(len(some)), (labels[batch], np.arange(len(some)))), (k, len(some))) @ some
     first = np.full(k, np.iinfo(int).max)
     first[labels[::-1]] = start + np.arange(len(labels))[::-1]
-    return _Clusters(sums, np.bincount(labels, minlength=k), first, spread)
-
-
-def _farthest_in_part(points: np.ndarray, start: int, means: np.ndarray, n: int) -> Farthest:
-    """The points of a part that are farthest from their means."""
-    labels = _labels(points, means)
-    batches = gen_batches(len(points), POINTS)
-    squares = np.concatenate([((points[batch] - means[labels[batch]]) ** 2).sum(axis=1) for batch in batches])
-    return _farthest(n, (squares, points, labels))
-
-
-def _farthest(n: int, *some: Farthest) -> Farthest:
-    """The n farthest points of all, in descending order of distance."""
-    squares, points, labels = (np.concatenate(arrays) for arrays in zip(*some, strict=True))
-    far = np.argsort(-squares, kind="stable")[:n]
-    return squares[far], points[far], labels[far]
+    return _Clusters(sums, np.bincount(labels, minlength=k), first)

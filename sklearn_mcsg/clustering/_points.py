@@ -1,32 +1,42 @@
-"""Clusters of points, such as embeddings: communities, or a given number by k-means.
+"""Clusters of points, such as embeddings, of a given number or of one that is found.
 
     points --nearest neighbours--> graph --Louvain--> communities
-           --average linkage of a sample--> centres --k-means--> clusters
+           --averages with neighbours--> k-means from average linkage and from random points
+    communities, clusters of k-means --modularity--> the best
 
-Above 50,000 points, neighbours are found approximately. All steps are close to linear in the number of points.
+All of it sees a sample of many points; the others join the nearest centre. A number is given, or found by splitting
+the points into halves (`_number.py`). If it is found, clusters that are much larger and looser than the others are
+divided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg._memory import POINTS
-from sklearn_mcsg.clustering._communities import find_communities, neighbour_graph
+from sklearn_mcsg._extras import has_extra, import_extra
+from sklearn_mcsg.clustering._centers import center_distances, centers_of, nearest_center
+from sklearn_mcsg.clustering._communities import find_k_communities, modularity, neighbour_graph
 from sklearn_mcsg.clustering._dendrogram import largest_first, merges_before, tops_after
-from sklearn_mcsg.engine.cosine import compare_unit_rows, unit_length
+from sklearn_mcsg.clustering._number import find_number
+from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD
 
 _ALTERNATIVES = (0.5, 2)  # times the resolution
+_LINKED = 5000  # points that average linkage uses
+_SMOOTHED = 2  # times that each point is averaged with its neighbours
+_RANDOM_STARTS = 5  # of k-means
+_FEWEST_NEIGHBORS = 3  # of a point in the graph; where clusters are too small for them, k-means sees the points alone
+_LARGE = 3  # times the mean size of the other clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +53,21 @@ class PointClusters:
         Distance of each point to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
         length.
     alternatives : dict
-        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
+        Number of clusters at half and at twice the resolution, by resolution, before loose clusters are divided; empty
+        with a given number of clusters.
     """
 
     labels: np.ndarray
     centers: np.ndarray
     center_distances: np.ndarray
     alternatives: dict[float, int]
+
+    @classmethod
+    def of(cls, points: np.ndarray, labels: np.ndarray, alternatives: dict[float, int], *, by_cosine: bool) -> Self:
+        """Number given clusters by their sizes and measure them."""
+        labels = largest_first(labels)
+        centers = centers_of(points, labels, by_cosine)
+        return cls(labels, centers, center_distances(points, centers, labels, by_cosine), alternatives)
 
 
 def cluster_points(
@@ -59,7 +77,7 @@ def cluster_points(
     by_cosine: bool = False,
     n_neighbors: int = 15,
     resolution: float = 1.0,
-    sample_size: int = 5000,
+    sample_size: int = 20_000,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -71,7 +89,7 @@ def cluster_points(
     points : ndarray of shape (n_points, n_components)
         The points.
     n_clusters : int, default=None
-        Number of clusters; ``None`` finds communities and their number.
+        Number of clusters; ``None`` finds the number.
     by_cosine : bool, default=False
         Whether points have unit length and are compared by the cosine.
     n_neighbors, resolution, sample_size, random_state, n_jobs, verbose : object
@@ -89,31 +107,33 @@ def cluster_points(
     >>> cluster_points(points, 3).labels
     array([2, 0, 0, 1, 0, 1])
     """
-    if n_clusters is not None and n_clusters > len(points):
-        raise ValueError(f"n_clusters={n_clusters} is more than the {len(points)} groups.")
+    check_number(n_clusters, len(points))
     rng = check_random_state(random_state)
-    alternatives: dict[float, int] = {}
-    if n_clusters is not None:
-        labels = _partition(points, int(n_clusters), sample_size, rng, by_cosine)
-    else:
+    rows = sampled_rows(len(points), max(sample_size, n_clusters or 0), rng)
+    sample = points if len(rows) == len(points) else points[rows]
+    labels, alternatives = cluster_sample(
+        sample,
+        n_clusters,
+        by_cosine=by_cosine,
+        n_neighbors=n_neighbors,
+        resolution=resolution,
+        random_state=rng,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    if sample is not points:
+        of_sample = labels
+        labels = nearest_center(points, centers_of(sample, of_sample, by_cosine))
+        labels[rows] = of_sample
+    return PointClusters.of(points, labels, alternatives, by_cosine=by_cosine)
+
+
+def check_number(n_clusters: int | None, n_points: int) -> None:
+    """Raise if there are fewer points than clusters, or if their number must be found and that needs a package."""
+    if n_clusters is None:
         import_extra("sknetwork.clustering", "Finding the number of clusters", "set n_clusters")
-        others = [float(factor * resolution) for factor in _ALTERNATIVES]
-        graph = neighbour_graph(points, n_neighbors, n_jobs, verbose, by_cosine=by_cosine)
-        labels, *found = find_communities(graph, [resolution, *others], rng, n_jobs)
-        alternatives = {other: len(np.unique(communities)) for other, communities in zip(others, found, strict=True)}
-    labels = largest_first(labels)
-    centers = _centers(points, labels, int(labels.max()) + 1, by_cosine)
-    return PointClusters(labels, centers, _center_distances(points, centers, labels, by_cosine), alternatives)
-
-
-def _partition(
-    points: np.ndarray, k: int, sample_size: int, random_state: np.random.RandomState, by_cosine: bool
-) -> np.ndarray:
-    """The cluster of each point, by k-means started from average linkage of a sample."""
-    sample = points[sampled_rows(len(points), max(sample_size, k), random_state)]
-    with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
-        found = [KMeans(k, init=centers, n_init=1).fit(points) for centers in _starts(sample, k, by_cosine)]
-    return min(found, key=lambda means: _spread(points, means, by_cosine)).labels_
+    elif n_clusters > n_points:
+        raise ValueError(f"n_clusters={n_clusters} is more than the {n_points} groups.")
 
 
 def sampled_rows(n: int, size: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -123,25 +143,129 @@ def sampled_rows(n: int, size: int, random_state: np.random.RandomState) -> np.n
     return np.sort(sample_without_replacement(n, size, random_state=random_state))
 
 
-def _centers(points: np.ndarray, labels: np.ndarray, n_clusters: int, by_cosine: bool) -> np.ndarray:
-    """Mean of the points of each of the first clusters, at unit length if the points are."""
-    members = sparse.csr_array((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))[:n_clusters]
-    sums = members @ points
-    return unit_length(sums) if by_cosine else sums / members.sum(axis=1)[:, None]
+def cluster_sample(
+    points: np.ndarray,
+    n_clusters: int | None,
+    *,
+    by_cosine: bool,
+    n_neighbors: int = 15,
+    resolution: float = 1.0,
+    random_state: np.random.RandomState,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> tuple[np.ndarray, dict[float, int]]:
+    """The cluster of each of a moderate number of points, and the numbers of clusters at other resolutions."""
+    seed = int(random_state.randint(2**31))
+    alternatives: dict[float, int] = {}
+    if n_clusters is None:
+        found = find_number(points, n_neighbors, random_state, n_jobs, by_cosine=by_cosine)
+        k = _times(found, resolution, len(points))
+        alternatives = {float(f * resolution): _times(found, f * resolution, len(points)) for f in _ALTERNATIVES}
+    else:
+        k = int(n_clusters)
+    near = min(n_neighbors, len(points) // (2 * k))  # most of them are in the same cluster, if it has the mean size
+    if near < _FEWEST_NEIGHBORS:
+        starts = _k_means(points, k, by_cosine, seed, at_random=False)
+        return min(starts, key=lambda means: means.inertia_).labels_, alternatives
+    divide = Division(points, neighbour_graph(points, near, n_jobs, verbose, by_cosine=by_cosine), by_cosine, seed)
+    labels = divide.into(k)
+    return labels if n_clusters is not None else divide.without_loose(labels), alternatives
 
 
-def _center_distances(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
-    """Distance of each point to the centre of its cluster: Euclidean, or one minus the cosine."""
-    distances = np.empty(len(points), points.dtype)
-    for batch in gen_batches(len(points), POINTS):
-        some, others = points[batch], centers[labels[batch]]
-        distances[batch] = (
-            compare_unit_rows(some, others, "distance") if by_cosine else np.linalg.norm(some - others, axis=1)
-        )
-    return distances
+def _times(number: int, factor: float, most: int) -> int:
+    return min(most, max(1, round(factor * number)))
 
 
-def _starts(points: np.ndarray, k: int, by_cosine: bool) -> Iterator[np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Ways to divide points into clusters.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_components)
+        The points.
+    graph : csr_matrix of shape (n_points, n_points)
+        The graph of their nearest neighbours.
+    by_cosine : bool
+        Whether points have unit length and are compared by the cosine.
+    seed : int
+        Determines what is random.
+    """
+
+    points: np.ndarray
+    graph: sparse.csr_matrix
+    by_cosine: bool
+    seed: int
+
+    def into(self, k: int) -> np.ndarray:
+        """The cluster of each point: the most modular of communities, if there are as many, and clusters of k-means.
+
+        Modularity is that at the resolution that finds k communities: at a smaller one it prefers few large clusters
+        and many single points. Where k is smaller than the number at resolution 1, communities would have to merge
+        against modularity, and are worse than clusters of k-means.
+        """
+        smoothed = _smoothed(self.points, self.graph, self.by_cosine)
+        partitions = [means.labels_ for means in _k_means(smoothed, k, self.by_cosine, self.seed, at_random=True)]
+        resolution = 1.0
+        communities = find_k_communities(self.graph, k, self.seed) if has_extra("sknetwork.clustering") else None
+        if communities is not None:
+            partitions.append(communities[0])
+            resolution = communities[1]
+        return max(partitions, key=lambda labels: modularity(self.graph, labels, resolution))
+
+    def without_loose(self, labels: np.ndarray) -> np.ndarray:
+        """Divide a cluster that is three times as large as the others on average, and looser, until there is none.
+
+        A cluster is looser if its points are farther from its centre, on average, than those of the others from theirs.
+        Its parts are about as large as the others.
+        """
+        while labels.max() > 0:
+            clusters = PointClusters.of(self.points, labels, {}, by_cosine=self.by_cosine)
+            labels, distances = clusters.labels, clusters.center_distances
+            inside = labels == 0
+            others = (~inside).sum() / labels.max()
+            if inside.sum() < _LARGE * others or distances[inside].mean() <= distances[~inside].mean():
+                break
+            part = Division(self.points[inside], self.graph[inside][:, inside].tocsr(), self.by_cosine, self.seed)
+            parts = part.into(round(inside.sum() / others))
+            if not parts.any():
+                break
+            labels[inside] = np.where(parts, labels.max() + parts, 0)
+        return labels
+
+
+def _k_means(points: np.ndarray, k: int, by_cosine: bool, seed: int, *, at_random: bool) -> list[KMeans]:
+    """K-means started from average linkage of a sample and, if wanted, at random.
+
+    Of many small clusters, random starts find worse ones with smaller sums of squares.
+    """
+    rng = np.random.RandomState(seed)
+    sample, size = points, max(_LINKED, k)
+    if len(points) > size:
+        sample = points[sampled_rows(len(points), size, rng)]
+    with ONE_BLAS_THREAD:  # as k-means does itself, but not for several threads that overlap
+        means = [KMeans(k, init=centers, n_init=1) for centers in _linked(sample, k, by_cosine)]
+        if at_random:
+            means.append(KMeans(k, n_init=_RANDOM_STARTS, random_state=rng))
+        return [each.fit(points) for each in means]
+
+
+def _smoothed(points: np.ndarray, graph: sparse.csr_matrix, by_cosine: bool) -> np.ndarray:
+    """Points averaged with the weighted mean of their neighbours, twice.
+
+    Averages have less noise: texts have hundreds of components of small variance, which outweigh the others.
+    """
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    alone = degrees == 0
+    mean = sparse.diags_array(1 / np.where(alone, 1, degrees)) @ graph + sparse.diags_array(alone.astype(float))
+    mean = mean.astype(points.dtype)
+    for _ in range(_SMOOTHED):
+        near = mean @ points
+        points = unit_length(unit_length(near) + points) if by_cosine else (near + points) / 2
+    return points
+
+
+def _linked(points: np.ndarray, k: int, by_cosine: bool) -> Iterator[np.ndarray]:
     """Centres of k clusters by average linkage, and of its k largest in the first cut that has k of half the mean size.
 
     A cut into k clusters may have most points in one of them and a few outliers in the others.
@@ -154,11 +278,4 @@ def _starts(points: np.ndarray, k: int, by_cosine: bool) -> Iterator[np.ndarray]
     balanced = merges_before(children, k, len(points) / (2 * k))
     for n_merges in {exactly, exactly if balanced is None else balanced}:
         labels = largest_first(tops_after(children, n_merges))
-        yield _centers(points, labels, k, by_cosine)
-
-
-def _spread(points: np.ndarray, means: KMeans, by_cosine: bool) -> float:
-    """Sum of the distances of points to their centres; squared, a few outliers would outweigh all others."""
-    if by_cosine:
-        return means.inertia_
-    return _center_distances(points, means.cluster_centers_, means.labels_, by_cosine).sum()
+        yield centers_of(points, labels, by_cosine)[:k]

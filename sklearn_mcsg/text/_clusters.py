@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.clustering import cluster_points
+from sklearn_mcsg.clustering import PointClusters, cluster_points
 from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
+
+_SHOWN = 120  # characters of a typical text in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +36,18 @@ class ClusterSummary:
     words : list of str
         Words and pairs of words that distinguish it from the other clusters, the most distinctive first.
     name : str or None
-        Its name, if it was given one.
+        The name that `TextClusters.rename` or `TextClusters.merge` gave it.
     """
 
     label: int
     members: np.ndarray
     words: list[str]
     name: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The name or, without one, the first three words."""
+        return self.name or ", ".join(self.words[:3])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +73,17 @@ class TextClusters:
     pipeline : Pipeline
         The fitted vectorizer and embedding.
     alternatives : dict
-        Number of communities at half and at twice the resolution, by resolution; empty with a given number of clusters.
+        Number of clusters at half and at twice the resolution, by resolution, before loose clusters are divided; empty
+        with a given number of clusters.
+
+    Examples
+    --------
+    >>> from sklearn_mcsg import cluster_texts
+    >>> from sklearn_mcsg.datasets import load_short_texts
+    >>> clusters = cluster_texts(load_short_texts().data, 12)
+    >>> fewer = clusters.merge([2, 4], name="one topic")
+    >>> len(fewer), fewer.summaries[0].title
+    (11, 'one topic')
     """
 
     texts: list[str]
@@ -91,10 +109,94 @@ class TextClusters:
     def __len__(self) -> int:
         return len(self.summaries)
 
+    def rename(self, label: int, name: str | None) -> TextClusters:
+        """Give a cluster a name.
+
+        Parameters
+        ----------
+        label : int
+            The cluster's label.
+        name : str or None
+            The name; ``None`` removes it.
+
+        Returns
+        -------
+        clusters : TextClusters
+            The same clusters, with the name in `summaries`.
+        """
+        self._check([label], name)
+        summaries = list(self.summaries)
+        summaries[label] = replace(summaries[label], name=name)
+        return replace(self, summaries=summaries)
+
+    def merge(self, labels: Iterable[int], name: str | None = None) -> TextClusters:
+        """Merge clusters into one.
+
+        Parameters
+        ----------
+        labels : iterable of int
+            Labels of two or more clusters.
+        name : str, default=None
+            Name of the merged cluster.
+
+        Returns
+        -------
+        clusters : TextClusters
+            Fewer clusters, numbered by their sizes again. The merged cluster has new words; the others keep their words
+            and names.
+        """
+        merged = sorted(set(labels))
+        self._check(merged, name)
+        if len(merged) < 2:
+            raise ValueError("merge needs two or more different clusters.")
+        joined = np.where(np.isin(self.labels, merged), merged[0], self.labels)
+        found = PointClusters.of(self.points, joined, self.alternatives, by_cosine=True)
+        label_of, n = found.labels, len(found.centers)
+        counts, sizes = self.terms.counts(label_of, n), np.bincount(label_of)
+        n_words = max(len(summary.words) for summary in self.summaries)
+        described: list[tuple[list[str], str | None]] = [([], None)] * n
+        for old in self.summaries:
+            described[label_of[old.members[0]]] = old.words, old.name
+        new = label_of[self.summaries[merged[0]].members[0]]
+        described[new] = self.terms.best(counts[new], int(sizes[new]), sizes.mean(), n_words), name
+        summaries = _summaries(label_of, found.center_distances, described)
+        return replace(self, labels=label_of, summaries=summaries, distances=found.center_distances)
+
+    def _check(self, labels: list[int], name: str | None) -> None:
+        """Raise unless labels are those of clusters and a name is one."""
+        for label in labels:
+            if label not in range(len(self)):
+                raise ValueError(f"There is no cluster {label!r}: the labels are 0 to {len(self) - 1}.")
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            raise ValueError(f"name must be a text that is not empty, or None, got {name!r}.")
+
     def __repr__(self) -> str:
-        lines = (f"{len(s.members):6}  {', '.join(s.words)}" for s in self.summaries)
-        head = f"TextClusters of {len(self.texts)} texts, {len(self)} cluster{'s' * (len(self) != 1)}"
-        return "\n".join([head, *lines])
+        lines = (f"{len(s.members):6}  {f'{s.name}: ' if s.name else ''}{', '.join(s.words)}" for s in self.summaries)
+        return "\n".join([self._head, *lines])
+
+    def _repr_html_(self) -> str:
+        """A table of the clusters, for notebooks; its colours are those of the notebook."""
+        rows = "".join(self._html_row(summary) for summary in self.summaries)
+        heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("cluster", "texts", "words", "typical"))
+        return (
+            f'<div style="max-height:32em;overflow:auto"><p>{escape(self._head)}</p><table>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+    @property
+    def _head(self) -> str:
+        return f"TextClusters of {len(self.texts)} texts, {len(self)} cluster{'s' * (len(self) != 1)}"
+
+    def _html_row(self, summary: ClusterSummary) -> str:
+        name = f"<b>{escape(summary.name)}</b><br>" if summary.name else ""
+        typical = " ".join(self.texts[summary.members[0]].split())
+        cells = (
+            str(summary.label),
+            str(len(summary.members)),
+            name + escape(", ".join(summary.words)),
+            escape(typical if len(typical) <= _SHOWN else f"{typical[: _SHOWN - 1]}…"),
+        )
+        return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
 
 def cluster_texts(
@@ -115,12 +217,12 @@ def cluster_texts(
     texts : iterable of str
         The texts.
     n_clusters : int, default=None
-        Number of clusters; ``None`` finds communities of similar texts, and their number.
+        Number of clusters; ``None`` finds the number.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
     resolution : float, default=1.0
-        Larger values find more and smaller communities.
+        Larger values find more and smaller communities: the number of clusters that is found is multiplied by it.
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
     random_state : int, RandomState instance or None, default=0
@@ -145,7 +247,7 @@ def cluster_texts(
     >>> from sklearn_mcsg.datasets import load_short_texts
     >>> clusters = cluster_texts(load_short_texts().data)
     >>> len(clusters)
-    11
+    12
     >>> music = clusters.summaries[6]
     >>> music.words
     ['piano', 'chords', 'guitar', 'song', 'band', 'bass']
@@ -175,8 +277,17 @@ def cluster_texts(
     )
     labels, distances, alternatives = found.labels, found.center_distances, found.alternatives
     terms = Terms.of(tokenised, pipeline[0])
+    summaries = _summaries(labels, distances, [(words, None) for words in terms.labels_of(labels, n_words)])
+    return TextClusters(tokenised.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
+
+
+def _summaries(
+    labels: np.ndarray, distances: np.ndarray, described: list[tuple[list[str], str | None]]
+) -> list[ClusterSummary]:
+    """Summaries of clusters with given words and names."""
     order = np.lexsort([distances, labels])
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    words = terms.labels_of(labels, n_words)
-    summaries = [ClusterSummary(label, own, best) for label, (own, best) in enumerate(zip(members, words, strict=True))]
-    return TextClusters(tokenised.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
+    return [
+        ClusterSummary(label, own, words, name)
+        for label, (own, (words, name)) in enumerate(zip(members, described, strict=True))
+    ]

@@ -6,7 +6,8 @@ Every term counts once per text. Its score in a cluster is
 
     weight × share of the cluster's texts that have it × log(1 + n / texts of the corpus that have it)
 
-where n is the mean size of a cluster. The weight of a word is the one its vector has, which is small for stop words.
+where n is the mean size of a cluster. The weight of a word is the one its vector has, which is small for frequent
+words. English stop words, a few fillers and tokens without letters are no terms.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from scipy import sparse
 
 from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, weighted_tokens
+from sklearn_mcsg.text.language import STOP_WORDS
 
 _FREQUENT = 3  # texts that a pair of words needs to be a term
 _HEAVY = 0.5  # share of the median weight that both words of a pair need, which stop words do not have
 _BEFORE_SENTENCES = frozenset(
     [".", "!", "?", ":", "...", "..", "*", "-", "--", '"', "\u2026", "\u201c", "\u2018", "\u2022"]
 )
+_NO_TERMS = STOP_WORDS | frozenset(["aka", "com", "http", "https", "org", "used", "using", "www"])
 _COVERED = 0.5  # a pair stands for a word that occurs in it in at least this share of the word's texts
 
 
@@ -134,16 +137,17 @@ class Terms:
 def _words(tokens: Tokens) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Words as they are shown, the token that each is mostly written as, and the word of each distinct token, or -1.
 
-    Tokens that differ in case are one word, shown as it is mostly written inside sentences. Tokens without letters are
-    no words.
+    Tokens that differ in case are one word, shown as it is mostly written inside sentences. Stop words and tokens
+    without letters are no words.
     """
     inside = np.bincount(tokens.numbers[~_begins_sentence(tokens)], minlength=len(tokens.distinct))
     places = Places()
     words: list[int] = []
     codes = np.full(len(inside), -1)
     for number, token in enumerate(tokens.distinct):
-        if any(map(str.isalpha, token)):
-            code = codes[number] = places[token.lower()]
+        word = token.lower()
+        if any(map(str.isalpha, word)) and word.replace("\u2019", "'") not in _NO_TERMS:
+            code = codes[number] = places[word]
             if code == len(words):
                 words.append(number)
             elif inside[number] > inside[words[code]]:

@@ -1,0 +1,34 @@
+"""Centres of clusters of points, and the distances of points to them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_distances_argmin
+from sklearn.utils import gen_batches
+
+from sklearn_mcsg._memory import POINTS
+from sklearn_mcsg.engine.cosine import compare_unit_rows, unit_length
+
+
+def centers_of(points: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
+    """Mean of the points of each cluster, at unit length if the points are."""
+    members = sparse.csr_array((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))
+    sums = members @ points
+    return unit_length(sums) if by_cosine else sums / members.sum(axis=1)[:, None]
+
+
+def center_distances(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
+    """Distance of each point to the centre of its cluster: Euclidean, or one minus the cosine."""
+    distances = np.empty(len(points), points.dtype)
+    for batch in gen_batches(len(points), POINTS):
+        some, others = points[batch], centers[labels[batch]]
+        distances[batch] = (
+            compare_unit_rows(some, others, "distance") if by_cosine else np.linalg.norm(some - others, axis=1)
+        )
+    return distances
+
+
+def nearest_center(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """The nearest centre of each point."""
+    return pairwise_distances_argmin(points, centers).astype(int, copy=False)
