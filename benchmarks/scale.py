@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 from vectors import GLOVE
 
 from sklearn_mcsg import (
@@ -25,7 +24,6 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.clustering import cluster_points
-from sklearn_mcsg.search.inverted import nearest_points
 from sklearn_mcsg.text.sources import open_table
 
 JOBS = 2
@@ -106,24 +104,15 @@ def processor():
     )
 
 
-def link_recall(points, n_queries, k=15):
-    """Share of the nearest points that the graph of communities links, for some points."""
-    rows = np.random.default_rng(0).choice(len(points), n_queries, replace=False)
-    found = nearest_points(points, k, JOBS)[1][rows]
-    exact = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(points).kneighbors(points[rows])[1]
-    return np.mean([len(set(a) & (set(b) - {row})) / k for row, a, b in zip(rows, found, exact, strict=True)])
-
-
 def cluster(n_clusters, path):
-    """Cluster embedded texts; return processor time of both steps, time, the number of clusters, memory and recall."""
+    """Cluster embedded texts; return processor time of both steps, time, the number of clusters, and memory."""
     vectorizer, embedding = RECIPES[FEW](n_jobs=JOBS).set_params(vectorizer__tokenizer=str.split)
     start, before = time.perf_counter(), processor()
     points = embedding.fit_transform(vectorizer.fit_transform(read_texts(path)))
     embedded = processor()
     clusters = cluster_points(points, n_clusters, by_cosine=True, random_state=0, n_jobs=JOBS)
     done, seconds, memory = processor(), time.perf_counter() - start, resident()
-    recall = float("nan") if n_clusters else link_recall(points, min(len(points), 200))
-    return embedded - before, done - embedded, seconds, len(clusters.centers), memory, recall
+    return embedded - before, done - embedded, seconds, len(clusters.centers), memory
 
 
 class ReadTexts:
@@ -191,11 +180,11 @@ texts included.
 | texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
 |--:|---|--:|--:|--:|--:|--:|--:|"""
 CLUSTERS = """Clusters of the same texts, embedded with 256 components, as `GroupClustering` finds them. Processor
-seconds are those of all threads and processes. The last column is the share of the 15 nearest texts that the graph of
-communities links; above 50,000 texts they are found approximately.
+seconds are those of all threads and processes. Of more than 20,000 texts a sample is clustered, and the others join the
+nearest centre.
 
-| texts | clusters | found | processor s, embedding | processor s, clusters | seconds of both | MiB | links |
-|--:|---|--:|--:|--:|--:|--:|--:|"""
+| texts | clusters | found | processor s, embedding | processor s, clusters | seconds of both | MiB |
+|--:|---|--:|--:|--:|--:|--:|"""
 PARTITIONS = """`PartitionedNeighbors` of the embedding with 256 components on two worker processes with one thread
 each, with the texts in 20 files, and then `PartitionedClustering` into 50 clusters with that embedding. What moved is
 counted at the loopback interface, and includes what passes the scheduler:
@@ -226,8 +215,8 @@ def section(quick=False):
             moved = " | ".join(f"{seconds:.1f} | {mebibytes:,.1f}" for seconds, mebibytes in steps)
             add(PARTITIONS, f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
             for n_clusters in (50, None):
-                embedding, clusters, seconds, found, memory, links = alone(cluster, n_clusters, path)
-                kind, links = ("communities", f"{links:.2f}") if n_clusters is None else ("given number", "")
+                embedding, clusters, seconds, found, memory = alone(cluster, n_clusters, path)
+                kind = "number found" if n_clusters is None else "given number"
                 times = f"{embedding:.0f} | {clusters:.0f} | {seconds:.0f}"
-                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} | {links} |")
+                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} |")
     return "\n\n".join("\n".join([title, *found]) for title, found in rows.items())

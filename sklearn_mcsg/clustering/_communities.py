@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sklearn_mcsg.search.inverted import nearest_points
+from sklearn_mcsg.search.nearest import nearest_points
 
 _STEPS = 20  # resolutions that are tried, at most, to find a number of communities
 
 
 def neighbour_graph(
-    points: np.ndarray, n_neighbors: int, n_jobs: int | None = None, verbose: int = 0, *, by_cosine: bool
+    points: np.ndarray, n_neighbors: int, n_jobs: int | None = None, *, by_cosine: bool
 ) -> sparse.csr_matrix:
     """The symmetric graph that joins two points if either is among the nearest of the other.
 
@@ -23,7 +23,7 @@ def neighbour_graph(
     """
     n = len(points)
     k = min(n_neighbors, n - 1)
-    distances, neighbours = nearest_points(points, k, n_jobs, verbose)
+    distances, neighbours = nearest_points(points, k, n_jobs)
     weights = np.maximum(1 - distances**2 / 2, 0) if by_cosine else np.ones_like(distances)
     graph = sparse.csr_matrix((weights.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     graph.eliminate_zeros()

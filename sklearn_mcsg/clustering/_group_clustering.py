@@ -91,9 +91,6 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
     from its centre than those of the others are from theirs. Its parts are about as large as the others.
 
-    With more than 50,000 groups in the sample, each is compared only with the members of the 96 nearest of many short
-    lists to find its neighbours, which takes time close to linear in their number.
-
     Examples
     --------
     >>> import numpy as np

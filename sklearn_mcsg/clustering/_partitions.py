@@ -104,6 +104,8 @@ class PartitionedClustering(BaseEstimator):
         "sample_size": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
     }
+    _points: _PartPoints
+    _placement: _Placement
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ from sklearn_mcsg.clustering._communities import find_k_communities, modularity,
 from sklearn_mcsg.clustering._dendrogram import largest_first, merges_before, tops_after
 from sklearn_mcsg.clustering._number import find_number
 from sklearn_mcsg.engine.cosine import unit_length
-from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD
+from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress
 
 _ALTERNATIVES = (0.5, 2)  # times the resolution
 _LINKED = 5000  # points that average linkage uses
@@ -157,19 +157,27 @@ def cluster_sample(
     """The cluster of each of a moderate number of points, and the numbers of clusters at other resolutions."""
     seed = int(random_state.randint(2**31))
     alternatives: dict[float, int] = {}
-    if n_clusters is None:
-        found = find_number(points, n_neighbors, random_state, n_jobs, by_cosine=by_cosine)
-        k = _times(found, resolution, len(points))
-        alternatives = {float(f * resolution): _times(found, f * resolution, len(points)) for f in _ALTERNATIVES}
-    else:
-        k = int(n_clusters)
-    near = min(n_neighbors, len(points) // (2 * k))  # most of them are in the same cluster, if it has the mean size
-    if near < _FEWEST_NEIGHBORS:
-        starts = _k_means(points, k, by_cosine, seed, at_random=False)
-        return min(starts, key=lambda means: means.inertia_).labels_, alternatives
-    divide = Division(points, neighbour_graph(points, near, n_jobs, verbose, by_cosine=by_cosine), by_cosine, seed)
-    labels = divide.into(k)
-    return labels if n_clusters is not None else divide.without_loose(labels), alternatives
+    with progress(verbose, 3, "clustering", " steps") as advance:
+        if n_clusters is None:
+            found = find_number(points, n_neighbors, random_state, n_jobs, by_cosine=by_cosine)
+            k = _times(found, resolution, len(points))
+            alternatives = {float(f * resolution): _times(found, f * resolution, len(points)) for f in _ALTERNATIVES}
+        else:
+            k = int(n_clusters)
+        advance(1)
+        near = min(n_neighbors, len(points) // (2 * k))  # most of them are in the same cluster, if it has the mean size
+        if near < _FEWEST_NEIGHBORS:
+            starts = _k_means(points, k, by_cosine, seed, at_random=False)
+            labels = min(starts, key=lambda means: means.inertia_).labels_
+            advance(2)
+            return labels, alternatives
+        divide = Division(points, neighbour_graph(points, near, n_jobs, by_cosine=by_cosine), by_cosine, seed)
+        advance(1)
+        labels = divide.into(k)
+        if n_clusters is None:
+            labels = divide.without_loose(labels)
+        advance(1)
+    return labels, alternatives
 
 
 def _times(number: int, factor: float, most: int) -> int:

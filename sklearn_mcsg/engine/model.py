@@ -24,6 +24,7 @@ from sklearn_mcsg.storage import register
 
 _UNASKED = 1e-6  # the default of reg_covar: a larger one is a choice
 _OUTWEIGHED = 100  # times reg_covar: variances below it say little beside reg_covar
+_SHARE = 0.1  # of the features that must be concerned: some may vary little where vectors are repeated
 _CHANCE = 1e-3  # of an upper limit below the variance of any feature
 _CONSTANT = 1e-12  # share of the squared mean of a feature: rounding alone may make its variance this large
 
@@ -95,7 +96,7 @@ class GroupModel:
             freedom = max(1.0, float(corpus.n.sum()) - 1)
             limits = variances * freedom / (2 * gammaincinv(freedom / 2, _CHANCE / len(variances)))
         small = variances[~is_constant & (limits < _OUTWEIGHED * self.reg_covar)]
-        if len(small):
+        if len(small) > _SHARE * len(variances):
             least = small.min()
             factor = np.sqrt(self.reg_covar / _UNASKED / least)
             warnings.warn(

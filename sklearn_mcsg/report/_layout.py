@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
 from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress
-from sklearn_mcsg.search.inverted import nearest_points
+from sklearn_mcsg.search.nearest import nearest_points
 
 _PERPLEXITY = 20
 _EXAGGERATED, _PLAIN = 200, 300  # iterations with affinities times 12, and without
@@ -51,7 +51,7 @@ def _affinities(points: np.ndarray, verbose: int) -> sparse.csr_array:
     n = len(points)
     perplexity = min(_PERPLEXITY, (n - 1) / 3)
     n_neighbors = min(n - 1, round(3 * perplexity))
-    distances, columns = nearest_points(points.astype(np.float32, copy=False), n_neighbors, verbose=verbose)
+    distances, columns = nearest_points(points.astype(np.float32, copy=False), n_neighbors)
     squares = distances.astype(np.float64) ** 2
     values = _calibrated(squares - squares.min(axis=1, keepdims=True), np.log(perplexity))
     one_way = sparse.csr_array((values.ravel(), columns.ravel(), n_neighbors * np.arange(n + 1)), shape=(n, n))

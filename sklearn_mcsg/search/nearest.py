@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches, gen_even_slices
 
 from sklearn_mcsg._extras import has_extra, import_extra
 from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
-from sklearn_mcsg.engine.parallel import progress, run, shares_memory
+from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.candidates import CandidateIndex
 
@@ -152,11 +153,19 @@ class Search:
                 else:
                     rows = queries[batch]
                     points = index.decoded(rows, self.n_jobs)
-                    found = without_self(index.search(points, n_candidates + 1, self.n_jobs), rows)
+                    found = _without(index.search(points, n_candidates + 1, self.n_jobs), rows)
                     values = comparer.compare_among_candidates(rows, found)
                 distances, columns = smallest(comparer.output.as_distance(values), k)
                 advance(len(values))
                 yield distances, np.take_along_axis(found, columns, axis=1)
+
+
+def nearest_points(points: np.ndarray, k: int, n_jobs: int | None = None) -> Nearest:
+    """Euclidean distances and indices of the k nearest neighbours of each point, which is not its own."""
+    with ONE_BLAS_THREAD:  # as this search does itself, but not for several threads that overlap
+        found = NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points)
+        distances, neighbours = found.kneighbors()
+    return distances.astype(points.dtype, copy=False), neighbours
 
 
 def _stacked(found: Iterator[Nearest]) -> Nearest:
@@ -187,7 +196,7 @@ def nearest_of(k: int, *parts: Nearest) -> Nearest:
     return values, np.take_along_axis(indices, columns, axis=1)
 
 
-def without_self(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _without(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Candidates of kept groups without the group itself or, if it is not among them, without the last one."""
     kept = found != rows[:, None]
     kept[kept.all(axis=1), -1] = False
