@@ -43,7 +43,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Number of neighbours: those of each group in the graph; at most half the mean size of the clusters. If that is
         less than three, k-means sees the groups alone.
     resolution : float, default=1.0
-        Larger values find more and smaller communities: the number of clusters that is found is multiplied by it.
+        Larger values find more and smaller clusters: the number of clusters that is found is multiplied by it.
     sample_size : int, default=20000
         Largest number of groups that are clustered together. Of more groups, a random sample is clustered, and each of
         the others joins the cluster with the nearest centre.

@@ -222,7 +222,7 @@ def cluster_texts(
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
     resolution : float, default=1.0
-        Larger values find more and smaller communities: the number of clusters that is found is multiplied by it.
+        Larger values find more and smaller clusters: the number of clusters that is found is multiplied by it.
     n_words : int, default=6
         Number of words or pairs of words that describe a cluster.
     random_state : int, RandomState instance or None, default=0
