@@ -319,6 +319,7 @@ def test_search_by_other_words(mcsg, corpus, words):
     assert hits[0]["why"]
 
 
+@pytest.mark.filterwarnings("ignore:These texts do not look English")
 def test_search_in_a_language(mcsg, tmp_path):
     texts = ["Die H\u00e4user sind alt.", "Der Hund schl\u00e4ft.", "Katzen fressen nachts.", "Es regnet."]
     path = tmp_path / "german.txt"

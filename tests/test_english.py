@@ -157,7 +157,7 @@ def test_compare_notices_other_languages(capsys, tmp_path):
     assert "English" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["cluster -n 2", "search Katze", "dedupe", "segment -n 2"])
+@pytest.mark.parametrize("command", ["cluster -n 2", "search Katze", "dedupe --threshold 0.5", "segment -n 2"])
 def test_commands_notice_other_languages_once(command, capsys, tmp_path):
     path = tmp_path / "german.txt"
     path.write_text("\n".join(OTHERS["German"] * 3), encoding="utf8")

@@ -248,6 +248,7 @@ def test_sample_has_the_typical_texts_of_every_cluster(monkeypatch):
     assert whole["words"] == data["words"]
 
 
+@pytest.mark.filterwarnings("ignore:reg_covar=1e-06 outweighs")
 def test_long_texts_are_cut_and_their_length_is_kept():
     texts = [*corpus(11), "cat " * 300_000]
     page = str(report(texts))

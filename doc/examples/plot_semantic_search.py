@@ -97,6 +97,18 @@ ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 
 plt.show()
 
 # %%
+# Words in quotes
+# ---------------
+#
+# A text must contain what a query has in quotes.
+
+search = TextSearch(n_neighbors=3).fit(texts.data)
+for query in ("the storm at sea", '"the storm" at sea'):
+    print(query)
+    for hit in search.search([query]).indices[0]:
+        print("   ", texts.data[hit] if hit >= 0 else "no further text")
+
+# %%
 # Both indices give the same first answers, all on the topic. A word can mislead further answers: the kitten sleeps, and
 # so do a patient and six holiday guests. The cosines of means are all large, because texts share much that is not their
 # topic; the output ``centered`` of model comparison takes that away.
@@ -110,14 +122,3 @@ plt.show()
 # short, and two texts on one topic seldom share a word that says so. They count by the square of the share of the
 # query's words that a text has, so a single common word does little harm. Where queries are names or jargon, or one
 # particular text is looked for, words are worth much more: :doc:`/guide/retrieval` shows both cases.
-#
-# Words in quotes
-# ---------------
-#
-# A text must contain what a query has in quotes.
-
-search = TextSearch(n_neighbors=3).fit(texts.data)
-for query in ("the storm at sea", '"the storm" at sea'):
-    print(query)
-    for hit in search.search([query]).indices[0]:
-        print("   ", texts.data[hit] if hit >= 0 else "no further text")
