@@ -563,7 +563,7 @@ def test_texts_with_another_last_sentence():
     assert listed(find_duplicate_texts(texts, overlap=0.7)) == [[0, 1], [3, 4]]
     assert listed(find_duplicate_texts(texts, overlap=1.0)) == [[3, 4]]
     assert listed(find_duplicate_texts(texts, overlap=0.7, threshold=2.0)) == [[0, 1], [3, 4]]
-    assert find_duplicate_texts(texts, overlap=0.7, threshold=-1.0) == []
+    assert find_duplicate_texts(texts, overlap=0.7, threshold=0) == []
 
 
 def test_texts_of_another_collection():

@@ -815,6 +815,6 @@ def test_coordinates_that_are_not_rotated():
 @pytest.mark.parametrize("params", [dict(whiten=0.5), dict(n_components=2)])
 def test_without_rotation_there_are_no_principal_axes(params):
     with pytest.raises(
-        ValueError, match="rotate=False leaves coordinates as they are.*set whiten=0 and n_components=None"
+        ValueError, match="rotate=False leaves coordinates as they are.*needs whiten=0 and n_components=None"
     ):
         GroupEmbedding(rotate=False, **params).fit(np.random.default_rng(0).normal(size=(5, 4, 3)))

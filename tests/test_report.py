@@ -627,7 +627,7 @@ CLUSTERS = clustered(TEXTS, 2)
         ((TEXTS[:4], CLUSTERS), {}, ValueError, "clusters belong to other texts"),
         ((TEXTS, [0, 1]), {}, TypeError, "clusters must be the result of cluster_texts, got list"),
         ((TEXTS, CLUSTERS), {"settings": "x"}, TypeError, "settings must be a dict, got str"),
-        ((TEXTS, CLUSTERS), {"columns": ["x"]}, TypeError, "columns must be a dict, got list"),
+        ((TEXTS, CLUSTERS), {"columns": ["x"]}, TypeError, "columns must be a dict or a data frame, got list"),
         ((TEXTS, CLUSTERS), {"columns": {"x": "abc"}}, ValueError, "Column 'x' has 3 values, but there are 6 texts"),
     ],
 )

@@ -166,7 +166,11 @@ BAD = {
         ValueError,
         "An embedding by landmarks cannot be explained",
     ),
-    "texts": (dict(X=["a text", "b"], Y=["c", "d"]), TypeError, "make_text_embedding"),
+    "texts": (
+        dict(X=["a text", "b"], Y=["c", "d"]),
+        TypeError,
+        r"X holds texts: pass similarity=make_text_embedding\(\)",
+    ),
     "one text": (dict(X="a text", Y=["c", "d"], similarity=make_text_embedding()), TypeError, "X is a string"),
 }
 

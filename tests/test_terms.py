@@ -80,7 +80,7 @@ def test_words_are_shown_as_they_are_written_most_often():
 
 def test_capitals_at_the_beginning_of_sentences_do_not_count():
     texts = [
-        "Dogs bark. Dogs run! Paris: Cats sleep? Cats eat... Mice",
+        "Dogs bark. Dogs run! in Paris. Cats sleep? Cats eat... Mice",
         "NASA and McDonald in Paris * Birds",
         "iPhone",
         "McDonald",
@@ -161,3 +161,14 @@ def test_stop_words_and_numbers_are_no_terms_and_not_in_pairs(vectors):
 def test_only_stop_words_give_no_label():
     terms = Terms.of(["the", "and you", "42"], EmbeddingVectorizer().fit(["the", "and you", "42"]))
     assert terms.labels_of(np.array([0, 0, 1]), 3) == [[], []]
+
+
+def test_names_keep_their_case_after_dashes_and_inside_pairs():
+    quotes = [
+        f"{words} -- George Orwell"
+        for words in ("All are equal", "War is peace", "Who controls the past", "It was cold")
+    ]
+    trips = ["a new train to New York", "new shoes in New York", "New York has trains", "we love New York"]
+    names = Terms.of([*quotes, *trips], EmbeddingVectorizer().fit(quotes)).names.tolist()
+    assert "George Orwell" in names
+    assert "New York" in names

@@ -101,7 +101,7 @@ def _show(found: SampleComparison, words: list[dict[str, Any]], texts: list[dict
         )
     )
     if found.pvalue > _SMALL:
-        print("Such a difference is not unusual by chance, and so are the words below.")
+        print("Differences as large as this one are usual by chance, so the words below may mean nothing.")
     for change, title in (("came", "Words that came"), ("went", "Words that went")):
         rows = [word for word in words if word["change"] == change]
         if rows:
@@ -110,6 +110,7 @@ def _show(found: SampleComparison, words: list[dict[str, Any]], texts: list[dict
             for row in rows:
                 word = terminal.printable(row["word"]).ljust(width)
                 print(f"  {word}  {100 * row['old']:5.1f} %  {100 * row['new']:5.1f} %")
-    print(f"\n{terminal.bold('Typical of the difference')}")
-    for record in texts:
+    if found.pvalue <= _SMALL:
+        print(f"\n{terminal.bold('Typical of the difference')}")
+    for record in texts if found.pvalue <= _SMALL else ():
         print(f"  {record['corpus']}  {terminal.shortened(record['text'], terminal.width() - 7)}")

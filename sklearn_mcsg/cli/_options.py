@@ -101,8 +101,8 @@ papers.txt --like relevant.txt -k 20"""
         "makes a new index"
     )
     words = (
-        "how much words count beside the embedding: a number above 0, the score of a text that has all words of the "
-        "query, in standard deviations of the cosine (default: 20), or none"
+        "how much words count: what a text of average length gets that has each word of the query once, in standard "
+        "deviations of the cosine (default: 20); none for the embedding alone"
     )
     language = (
         "language whose stems count and whose stop words do not, unless a query has no others, such as german; none "
@@ -147,7 +147,7 @@ train.csv --against test.csv"""
     )
     against = "find the texts that are also in another file, whose texts are in the same column"
     threshold = (
-        "largest distance between the embeddings of duplicates, from 0 (the same) to 1 (unrelated); a word that "
+        "largest distance between the embeddings of duplicates, from 0 (the same) over 1 (unrelated) to 2; a word that "
         "makes a difference separates texts at any distance (default: words alone decide)"
     )
     level = "accepted rate of random pairs within the threshold, in place of --threshold"
@@ -339,4 +339,4 @@ def _positive(text: str, expected: str = "a positive whole number") -> int:
 
 
 def _number_or_auto(text: str) -> int | None:
-    return None if text == "auto" else _positive(text, "a number or auto")
+    return None if text == "auto" else _positive(text, "a number above 0, or auto")

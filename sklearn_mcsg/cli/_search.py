@@ -177,5 +177,5 @@ def _show(hits: Sequence[dict[str, Any]], words: float | None, exact: bool) -> N
     distance = "of the model comparison, centred" if exact else "1 minus the cosine of the embeddings"
     print(terminal.faint(f"\nDistance: {distance}."))
     if words:
-        counted = f"{words:g} for all words of the query, {words / 4:g} for half of them (BM25)"
-        print(terminal.faint(f"Score: standard deviations of the cosine above its mean, plus {counted}."))
+        counted = f"about {words:g} if an average text has each word of the query once, {words / 4:g} if it has half"
+        print(terminal.faint(f"Score: standard deviations of the cosine above its mean, plus BM25: {counted} of them."))

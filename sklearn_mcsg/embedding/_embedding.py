@@ -192,8 +192,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         super()._validate_params()
         if not self.rotate and (self.whiten > 0 or self.n_components is not None):
             raise ValueError(
-                f"rotate=False leaves coordinates as they are, but whiten={self.whiten} and n_components="
-                f"{self.n_components} are about principal axes: set whiten=0 and n_components=None."
+                f"rotate=False leaves coordinates as they are, so there are no principal axes to scale or to choose: "
+                f"it needs whiten=0 and n_components=None, got {self.whiten} and {self.n_components}."
             )
 
     def fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -322,7 +322,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
         shares = [self._space.shares(group, self.mean_) for group in pair]
         projection = self._axes.projection(self.whiten)
-        left, right = (each @ projection for each in shares)
+        left, right = (_above_rounding(each @ projection) for each in shares)
         unordered = None
         if self._space.n_of_order:
             centred = np.stack([each.sum(axis=0) for each in shares])
@@ -535,6 +535,11 @@ def _project(
         length = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
         rows = rows / xp.where(length > 0, length, 1.0)
     return kind.result(rows)
+
+
+def _above_rounding(parts: np.ndarray) -> np.ndarray:
+    """Parts of a point; zeros if the point is the zero vector but for rounding."""
+    return parts if np.abs(parts.sum(axis=0)).max() > _ROUNDING else np.zeros_like(parts)
 
 
 def _call(function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice) -> tuple[slice, Any]:

@@ -24,6 +24,7 @@ from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.likelihoods import Likelihood, Statistics
 from sklearn_mcsg.storage import register
 
+_ROUNDING = 1e-26  # variance of coordinates that are equal; they are of the order of 1
 LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
 
 
@@ -222,7 +223,7 @@ class Axes:
     def of(cls, moments: Moments) -> Axes:
         """The axes along which coordinates vary by more than rounding; at least one."""
         values, vectors = np.linalg.eigh(moments.scatter / (moments.n - 1))
-        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        values, vectors = np.where(values > _ROUNDING, values, 0)[::-1], vectors[:, ::-1]
         rank = max(1, int((values > LEAST_EIGENVALUE * values[0]).sum()))
         vectors = vectors[:, :rank]
         largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)]

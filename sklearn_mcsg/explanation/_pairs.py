@@ -104,7 +104,8 @@ class PairExplanation(Explanation):
         return self.vectors
 
     def __repr__(self) -> str:
-        pairs = (f"{a} ~ {b} {value:+.3f}" for a, b, value in self.strongest())
+        parts = self.strongest() if self.similarity >= 0 else [*self.strongest(2), *self.weakest(3)]
+        pairs = (f"{a} ~ {b} {value:+.3f}" for a, b, value in parts)
         return "\n  ".join(filter(None, [self._headline(), self._order(), *pairs]))
 
     def _order(self) -> str:

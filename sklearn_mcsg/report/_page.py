@@ -38,7 +38,7 @@ def cluster_report(
     texts: Sequence[str] | None = None,
     clusters: TextClusters | None = None,
     *,
-    columns: Mapping[str, Sequence[Any]] | None = None,
+    columns: Any = None,
     title: str = "Clusters of texts",
     settings: Mapping[str, Any] | None = None,
     random_state: int | np.random.RandomState | None = 0,
@@ -55,7 +55,7 @@ def cluster_report(
         The texts: `cluster_texts` clusters them with its defaults. Not needed if `clusters` are given.
     clusters : TextClusters, default=None
         Result of `cluster_texts`.
-    columns : mapping of str to sequence, default=None
+    columns : mapping of str to sequence, or data frame, default=None
         Further columns of the input, with one value per text, which the page shows with each text and in its table,
         up to 200 characters of a value. Points can be coloured by columns of numbers, which get a scale, and by the
         twelve most frequent values of others, unless their values are mostly different. Columns of dates and of such
@@ -98,12 +98,13 @@ def cluster_report(
     >>> page[:15], "<title>Cats and shares</title>" in page
     ('<!doctype html>', True)
     """
-    clusters = _check_clusters(texts, clusters, columns or {}, settings, random_state, verbose)
+    given = {} if columns is None else _as_dict(columns)
+    clusters = _check_clusters(texts, clusters, given, settings, random_state, verbose)
     rng = check_random_state(random_state)
     points, groups = clusters.points, clusters.groups
     shown = content.choose(clusters.summaries, len(points), MOST_TEXTS, rng)
     by_leaf = np.argsort(clusters.tree.leaf_of[shown], kind="stable")
-    others = _without_texts(columns or {}, clusters.texts)
+    others = _without_texts(given, clusters.texts)
     data = {
         **content.shown_texts(clusters.texts, shown, by_leaf),
         "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
@@ -132,9 +133,8 @@ def _check_clusters(
     texts: Any, clusters: Any, columns: Any, settings: Any, random_state: Any, verbose: int
 ) -> TextClusters:
     """Check all input before any work, and cluster the texts if that has not been done."""
-    for name, value in (("columns", columns), ("settings", settings)):
-        if value is not None and not isinstance(value, Mapping):
-            raise TypeError(f"{name} must be a dict, got {type(value).__name__}.")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise TypeError(f"settings must be a dict, got {type(settings).__name__}.")
     if clusters is not None and not isinstance(clusters, TextClusters):
         raise TypeError(f"clusters must be the result of cluster_texts, got {type(clusters).__name__}.")
     texts = TokenisedTexts.of(clusters.texts if texts is None and clusters is not None else texts)
@@ -144,6 +144,14 @@ def _check_clusters(
         if len(values) != len(texts):
             raise ValueError(f"Column {name!r} has {len(values)} values, but there are {len(texts)} texts.")
     return cluster_texts(texts, random_state=random_state, verbose=verbose) if clusters is None else clusters
+
+
+def _as_dict(columns: Any) -> dict[str, Sequence[Any]]:
+    """The columns of a mapping or of a data frame."""
+    if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
+        raise TypeError(f"columns must be a dict or a data frame, got {type(columns).__name__}.")
+    names = columns if isinstance(columns, Mapping) else columns.columns
+    return {str(name): list(columns[name]) for name in names}
 
 
 def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> dict[str, Sequence[Any]]:

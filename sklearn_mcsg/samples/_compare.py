@@ -170,6 +170,8 @@ def _joined(X: Any, Y: Any, before: Any) -> tuple[int, Groups]:
     for name, sample in (("X", X), ("Y", Y)):
         if before is not None and isinstance(sample, str):
             raise TypeError(f"{name} is a string: a list of texts is expected.")
+        if before is None and isinstance(sample, list) and sample and isinstance(sample[0], str):
+            raise TypeError(f"{name} holds texts: pass similarity=make_text_embedding(), which turns them into groups.")
         samples.append(list(sample) if before is not None else validate_groups(sample, allow_empty=True, name=name))
         if len(samples[-1]) < 2:
             raise ValueError(

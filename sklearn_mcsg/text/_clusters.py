@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
@@ -145,6 +146,8 @@ class TextClusters:
             Fewer clusters, numbered by their sizes again. The merged cluster has new words; the others keep their words
             and names.
         """
+        if not isinstance(labels, Iterable):
+            raise TypeError(f"merge takes a list of labels, such as merge([0, 1]), got {labels!r}.")
         merged = sorted(set(labels))
         self._check(merged, name)
         if len(merged) < 2:
@@ -165,7 +168,7 @@ class TextClusters:
     def _check(self, labels: list[int], name: str | None) -> None:
         """Raise unless labels are those of clusters and a name is one."""
         for label in labels:
-            if label not in range(len(self)):
+            if not isinstance(label, Integral) or label not in range(len(self)):
                 raise ValueError(f"There is no cluster {label!r}: the labels are 0 to {len(self) - 1}.")
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise ValueError(f"name must be a text that is not empty, or None, got {name!r}.")

@@ -137,6 +137,8 @@ def find_duplicate_texts(
     if threshold is not None and level is not None:
         raise ValueError("find_duplicate_texts takes a threshold or a level, not both.")
     check_limit(threshold, level)
+    if threshold is not None and threshold < 0:
+        raise ValueError(f"threshold must be a distance, which is at least 0, got {threshold}.")
     if overlap is not None and not (isinstance(overlap, Real) and 0 < float(overlap) <= 1):
         raise ValueError(f"overlap must be a share above 0, at most 1, got {overlap!r}.")
     before, last = steps_of(make_text_embedding(random_state=0) if pipeline is None else pipeline, n_jobs)

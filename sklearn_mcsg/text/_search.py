@@ -89,6 +89,11 @@ class Queries:
             return cls(X, np.arange(len(X) + 1), [[]] * len(X))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
+        if not isinstance(X, Iterable):
+            raise TypeError(f"A list of queries is expected, got {type(X).__name__}.")
+        X = list(X)
+        if not X:
+            raise ValueError("There are no queries: give at least one.")
         given = list(X)
         phrases = [phrases_in(query) if isinstance(query, str) else [] for query in given]
         queries = [[query] if isinstance(query, str) else query for query in given]

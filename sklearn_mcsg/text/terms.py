@@ -25,9 +25,7 @@ from sklearn_mcsg.text.language import STOP_WORDS
 
 _FREQUENT = 3  # texts that a pair of words needs to be a term
 _HEAVY = 0.5  # share of the median weight that both words of a pair need, which stop words do not have
-_BEFORE_SENTENCES = frozenset(
-    [".", "!", "?", ":", "...", "..", "*", "-", "--", '"', "\u2026", "\u201c", "\u2018", "\u2022"]
-)
+_BEFORE_SENTENCES = frozenset([".", "!", "?", "...", "..", "*", '"', "\u2026", "\u201c", "\u2018", "\u2022"])
 _NO_TERMS = STOP_WORDS | frozenset(["aka", "com", "http", "https", "org", "used", "using", "www"])
 _COVERED = 0.5  # a pair stands for a word that occurs in it in at least this share of the word's texts
 
@@ -71,13 +69,12 @@ class Terms:
         smaller = weights[parts].min(axis=1, initial=np.inf)
         frequent = np.bincount(joint.indices, minlength=len(found)) >= _FREQUENT
         frequent &= smaller >= _HEAVY * np.median(weights) if len(weights) else False
-        parts = parts[frequent]
-        pairs = (f"{names[a]} {names[b]}" for a, b in parts.tolist())
+        pairs = _pairs_as_written(tokens, np.flatnonzero(adjacent), places, frequent)
         return cls(
             np.array([*names, *pairs], dtype=object),
             sparse.hstack([present, joint[:, frequent]], format="csr"),
             np.concatenate([weights, smaller[frequent]]),
-            parts,
+            parts[frequent],
         )
 
     def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -155,6 +152,24 @@ def _words(tokens: Tokens) -> tuple[list[str], np.ndarray, np.ndarray]:
     written = ((tokens.distinct[number], inside[number]) for number in words)
     names = [token if count or not token.istitle() else token.lower() for token, count in written]
     return names, np.array(words, dtype=np.intp), codes
+
+
+def _pairs_as_written(tokens: Tokens, starts: np.ndarray, places: np.ndarray, shown: np.ndarray) -> list[str]:
+    """Pairs of neighbours as they are mostly written, if possible inside sentences.
+
+    The pair that begins with the token `starts[i]` of all texts has the number `places[i]`; some numbers are shown.
+    """
+    starts, places = starts[shown[places]], places[shown[places]]
+    weights = np.where(_begins_sentence(tokens)[starts], 1e-9, 1.0)
+    first, second = tokens.numbers[starts], tokens.numbers[starts + 1]
+    order = np.lexsort((second, first, places))
+    spelled = np.column_stack([places, first, second])[order]
+    is_new = np.append(True, (spelled[1:] != spelled[:-1]).any(axis=1))[: len(spelled)]
+    counts = np.bincount(np.cumsum(is_new) - 1, weights[order])
+    spelled = spelled[is_new]
+    best = spelled[np.lexsort((-counts, spelled[:, 0]))]
+    best = best[np.unique(best[:, 0], return_index=True)[1]]
+    return [f"{tokens.distinct[a]} {tokens.distinct[b]}" for _, a, b in best.tolist()]
 
 
 def _begins_sentence(tokens: Tokens) -> np.ndarray:

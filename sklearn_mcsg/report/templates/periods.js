@@ -79,7 +79,7 @@ const drawPeriods = () => {
   $("periods-hint").textContent = toldOfColumn(column);
   $("periods").replaceChildren(...every.slice(0, PANELS).map((own, c) => {
     const node = cut.nodes[c], overall = sumOf(own, ({ k }) => k) / (counted || 1);
-    const most = Math.max(.01, ...own.map(({ high, m }) => (m > 4 ? high : 0)), overall);
+    const most = Math.max(.01, ...own.map(({ high, m }) => (m > 19 ? high : 0)), overall);
     const shares = own.map(each => ({ ...each, high: Math.min(each.high, most), share: Math.min(each.share, most) }));
     const drawing = draw(shares, overall, most, room);
     drawing.setAttribute("role", "img");
