@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn_mcsg import GroupClustering, cluster_texts, make_text_embedding, make_text_similarity
 from sklearn_mcsg.clustering._dendrogram import merges_before, tops_after
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.text.language import STOP_WORDS
 from sklearn_mcsg.text import TokenisedTexts
 
 pytest.importorskip("sknetwork")
@@ -181,3 +182,12 @@ def test_table_for_notebooks():
     assert rows[0][3] == texts[0]
     assert len(rows[1][3]) == 120
     assert "color" not in page, "the colours are those of the notebook, light or dark"
+
+
+@pytest.mark.parametrize("n_texts", [120, 240, 360])
+def test_no_giant_cluster_and_no_stop_words_among_real_texts(n_texts):
+    clusters = cluster_texts(load_short_texts().data[:n_texts])
+    assert len(clusters.summaries[0].members) <= 0.2 * n_texts
+    words = {word.lower() for summary in clusters.summaries for label in summary.words for word in label.split()}
+    assert not words & STOP_WORDS
+    assert not [word for word in words if not any(map(str.isalpha, word))]
