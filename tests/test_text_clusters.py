@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn_mcsg import GroupClustering, cluster_texts, make_text_embedding, make_text_similarity
 from sklearn_mcsg.clustering._dendrogram import merges_before, tops_after
 from sklearn_mcsg.datasets import load_short_texts
-from sklearn_mcsg.text.language import STOP_WORDS
 from sklearn_mcsg.text import TokenisedTexts
+from sklearn_mcsg.text.language import STOP_WORDS
 
 pytest.importorskip("sknetwork")
 
