@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -134,6 +134,10 @@ class WordIndex:
         sizes = np.concatenate([np.diff(self.offsets), np.diff(words.offsets)])
         ids = np.concatenate([self.ids, new[words.numbers]])
         return WordIndex(list(places), ids, offsets_of(sizes), self.language)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs, without what other threads may compute at the same time."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
