@@ -87,7 +87,7 @@ def systems(n_trees):
     yield "`GroupEmbedding`, trees", make_pipeline(embedding(), forest(n_trees))
     yield "`GroupEmbedding(rotate=False)`, scaler, SVC", svc(embedding(rotate=False), StandardScaler())
     yield "`GroupEmbedding(rotate=False)`, trees", make_pipeline(embedding(rotate=False), forest(n_trees))
-    yield "the best of three of these, chosen inside the training folds", chosen(n_trees)
+    yield "the best of three pipelines, chosen inside the training folds", chosen(n_trees)
     yield (
         '`output="kernel"`, SVC',
         GridSearchCV(make_pipeline(kernel, SVC(kernel="precomputed")), {"svc__C": C}, cv=inner()),

@@ -217,7 +217,7 @@ class _Placement:
     labels : ndarray of shape (n_sampled,)
         Their clusters.
     centers : ndarray of shape (n_clusters, n_components)
-        The centres of these.
+        Centres of the clusters.
     """
 
     rows: np.ndarray

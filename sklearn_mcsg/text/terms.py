@@ -135,7 +135,7 @@ def _words(tokens: Tokens) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Words as they are shown, the token that each is mostly written as, and the word of each distinct token, or -1.
 
     Tokens that differ in case are one word, shown as it is mostly written inside sentences. Stop words and tokens
-    without letters are no words.
+    without letters are left out.
     """
     inside = np.bincount(tokens.numbers[~_begins_sentence(tokens)], minlength=len(tokens.distinct))
     places = Places()
