@@ -1602,6 +1602,8 @@ def test_no_difference_is_said(mcsg, corpora):
 def test_corpora_that_cannot_be_compared(mcsg, corpora, tmp_path):
     few = tmp_path / "few.txt"
     few.write_text("one text\n...\n", encoding="utf-8")
-    assert "few.txt has fewer than two texts with words" in mcsg("drift", corpora[0], str(few), code=1).err
+    error = mcsg("drift", corpora[0], str(few), code=1).err
+    assert f"1 of 2 texts left out, with no words in {few} (the first in line 2)." in error
+    assert "few.txt has fewer than two texts with words" in error
     assert "NEW" in mcsg("drift", corpora[0], code=2).err
     assert "positive whole number" in mcsg("drift", *corpora, "--permutations", "0", code=2).err

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
     groups = pipeline[0].fit_transform(texts)
     known, n = groups.sizes > 0, len(old.texts)
     old, new = (
-        only_known(options, corpus, rows, f"text of {corpus.name}", "no words")
+        only_known(options, corpus, rows, "text", f"no words in {corpus.name}")
         for corpus, rows in ((old, known[:n]), (new, known[n:]))
     )
     for corpus in (old, new):

@@ -9,7 +9,7 @@ const mcsg = { steps: 0 };  // texts visited in loops: tests bound the work of e
 window.mcsg = mcsg;
 const LONG = 600;
 
-// Unpacked by `unpack`: texts, their points as whole numbers with the lengths of these, positions on the map, distances
+// What `unpack` fills: texts, their points as whole numbers, the lengths of the points, positions on the map, distances
 // of random pairs
 let texts, n, width, points, lengths, xs, ys, lines, leafOf, random, exactDistances, vocabulary;
 const state = {
