@@ -1,6 +1,7 @@
 """ModelComparisonSimilarity against the oracle, its outputs, its state, and its errors."""
 
 import re
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, TRIPLES
+from conftest import COMBINATIONS, TRIPLES, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -736,3 +737,15 @@ def test_one_feature_in_a_small_unit_is_told():
     rng = np.random.default_rng(0)
     with pytest.warns(UserWarning, match="the variance of 1 of 3 features"):
         GroupEmbedding().fit(rng.normal(size=(30, 5, 3)) * [1, 1, 1e-4])
+
+
+@traces_memory
+def test_looking_at_units_takes_little_memory():
+    groups = Groups(np.random.default_rng(0).normal(size=(100_000, 50)), np.arange(100_001))
+    model = GroupModel(LIKELIHOODS["diag"](), CRITERIA["aic"](), 1e-6, 1.0)
+    statistics = model.statistics(groups)
+    tracemalloc.start()
+    model.warn_of_small_units(statistics)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < statistics.mean.nbytes / 2

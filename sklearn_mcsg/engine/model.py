@@ -26,6 +26,7 @@ _UNASKED = 1e-6  # the default of reg_covar: a larger one is a choice
 _OUTWEIGHED = 100  # times reg_covar: variances below it say little beside reg_covar
 _SHARE = 0.1  # of the features that must be concerned: some may vary little where vectors are repeated
 _CHANCE = 1e-3  # of an upper limit below the variance of any feature
+_SAMPLE = 4096  # groups that are looked at
 _CONSTANT = 1e-12  # share of the squared mean of a feature: rounding alone may make its variance this large
 
 
@@ -90,6 +91,8 @@ class GroupModel:
             return
         if not (self.likelihood.defines("corpus_variances") and corpus.n.any()):
             return
+        if len(corpus) > _SAMPLE:
+            corpus = corpus.without_vectors()[np.linspace(0, len(corpus) - 1, _SAMPLE).astype(int)]
         with np.errstate(all="ignore"):
             variances = self.likelihood.corpus_variances(corpus)
             is_constant = variances <= _CONSTANT * np.square(corpus.mean).max(axis=0)
