@@ -19,10 +19,10 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import all_pairs, prepare, row_by_row
 from sklearn_mcsg.engine.prepared import Prepared
 from sklearn_mcsg.explanation._base import pair_labels
-from sklearn_mcsg.explanation._vectors import VectorExplanation
+from sklearn_mcsg.explanation._vectors import BoundaryExplanation, FeatureChange, VectorExplanation
 from sklearn_mcsg.groups import Groups, united
 from sklearn_mcsg.groups.regroup import divided
-from sklearn_mcsg.likelihoods import Fit, Statistics
+from sklearn_mcsg.likelihoods import DiagonalGaussian, Fit, Statistics
 
 _SIMILARITY = OUTPUTS["similarity"]
 
@@ -63,10 +63,13 @@ def explain_groups(
     return VectorExplanation(similarity, **parts, labels=names, weights=(a.row_weights, b.row_weights))
 
 
-def explain_boundary(model: GroupModel, segments: Groups, similarity: float, penalty: float) -> VectorExplanation:
+def explain_boundary(
+    model: GroupModel, segments: Groups, similarity: float, penalty: float, names: list[str] | None
+) -> BoundaryExplanation:
     """Explain the similarity of two segments by their vectors; `penalty` is added for the boundary between them.
 
-    Each of the models, of both segments and of their union, contains the pseudo-vectors once.
+    Each of the models, of both segments and of their union, contains the pseudo-vectors once. Features are described if
+    they have names.
     """
     if not model.criterion.is_penalized_likelihood:
         raise ValueError(
@@ -78,8 +81,23 @@ def explain_boundary(model: GroupModel, segments: Groups, similarity: float, pen
         *own, shared = (model.padded(model.statistics(group)) for group in (*sides, united(segments)))
         parts = _by_models(model, sides, own, shared, similarity)
     parts["penalty"] += penalty
-    weights = sides[0].row_weights, sides[1].row_weights
-    return VectorExplanation(similarity + penalty, **parts, labels=pair_labels(None, sides), weights=weights)
+    parts["weights"] = sides[0].row_weights, sides[1].row_weights
+    changes = [] if names is None else _changes(segments, model.reg_covar, names)
+    return BoundaryExplanation(similarity + penalty, **parts, labels=pair_labels(None, sides), changes=changes)
+
+
+def _changes(segments: Groups, reg_covar: float, names: list[str]) -> list[FeatureChange]:
+    """How each feature differs between two segments, the one that differs most first."""
+    both = Groups.concatenate([segments, united(segments)])
+    moments = DiagonalGaussian().statistics(both, reg_covar=reg_covar, order=2)
+    variances = moments.m2 / moments.n[:, None]
+    logs = moments.n[:, None] * np.log(variances + max(reg_covar, np.finfo(float).tiny))
+    gains = logs[2] - logs[0] - logs[1]
+    (before, after), (spread, spread_after) = moments.mean[:2].tolist(), np.sqrt(variances[:2]).tolist()
+    return [
+        FeatureChange(names[i], float(gains[i]), (before[i], after[i]), (spread[i], spread_after[i]))
+        for i in np.argsort(-gains, kind="stable")
+    ]
 
 
 def _by_models(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -172,3 +172,58 @@ class VectorExplanation(Explanation):
         """The parts other than vectors that are not 0."""
         parts = {"penalty": self.penalty, "prior": self.prior, "rest": self.rest}
         return {name: value for name, value in parts.items() if value}
+
+
+class FeatureChange(NamedTuple):
+    """How a feature differs between the two sides of a boundary.
+
+    Attributes
+    ----------
+    name : str
+        Name of the feature.
+    gain : float
+        Minus twice the log likelihood ratio of one normal distribution against two, of this feature alone.
+    means, deviations : tuple of two floats
+        Mean and standard deviation of the feature before and after the boundary.
+    """
+
+    name: str
+    gain: float
+    means: tuple[float, float]
+    deviations: tuple[float, float]
+
+    def __str__(self) -> str:
+        shown = {"mean": self.means, "deviation": self.deviations}
+        return f"{self.name}: " + ", ".join(f"{what} {a:.3g} -> {b:.3g}" for what, (a, b) in shown.items())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundaryExplanation(VectorExplanation):
+    """The similarity of the segments before and after a boundary: as a sum over rows, and by what changed.
+
+    It is a `VectorExplanation` with one more attribute.
+
+    Attributes
+    ----------
+    changes : list of FeatureChange
+        For each feature its `name`, its `gain` (how much better two normal distributions describe it than one), its
+        `means` and its `deviations` before and after the boundary; those that changed most come first. It is empty for
+        groups of several vectors, which were embedded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_mcsg import ModelComparisonSegmenter
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(40, 2)), rng.normal([0, 3], 1, size=(30, 2))])
+    >>> explanation = ModelComparisonSegmenter(n_segments=2).fit(X).explain(0)
+    >>> change = explanation.changes[0]
+    >>> change.name, [round(mean, 1) for mean in change.means]
+    ('1', [0.1, 2.9])
+    """
+
+    changes: list[FeatureChange] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        lines = [f"  changed: {change}" for change in self.changes[:3]]
+        return "\n".join([super().__repr__(), *lines])

@@ -180,3 +180,29 @@ def cheapest_starts(best, costs, end, min_size, starts):
             if value < least:
                 least, start = value, t
         best[k, end], starts[k, end] = least, start
+
+
+@compiled
+def critical_penalty(table, min_size):
+    """See `sklearn_mcsg.segmentation._level.critical_penalty`."""
+    n = table.shape[0]
+    best, count = np.empty(n + 1), np.zeros(n + 1, np.int64)
+    penalty = -1e300
+    for cut in range(min_size, n - min_size + 1):
+        penalty = max(penalty, table[n - 1, 0] - table[cut - 1, 0] - table[n - 1, cut])
+    while True:
+        best[:] = 1e300
+        best[0] = 0.0
+        for end in range(min_size, n + 1):
+            start = 0
+            for begin in range(end - min_size + 1):
+                total = best[begin] + table[end - 1, begin]
+                if total < best[end]:
+                    best[end], start = total, begin
+            best[end] += penalty
+            count[end] = count[start] + 1
+        n_boundaries = count[n] - 1
+        gain = table[n - 1, 0] - (best[n] - penalty * count[n])
+        if n_boundaries == 0 or gain <= n_boundaries * penalty + 1e-9 * abs(gain):
+            return penalty
+        penalty = gain / n_boundaries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,23 +16,23 @@ from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.model import GroupModel
-from sklearn_mcsg.explanation import VectorExplanation, explain_boundary
+from sklearn_mcsg.explanation import BoundaryExplanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike, united
-from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood
+from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood, Statistics
+from sklearn_mcsg.segmentation._level import Chance
 from sklearn_mcsg.segmentation._sequence import (
-    Costs,
     SquaredError,
     Unpenalized,
     best_partition,
     best_partitions,
     choose_costs,
-    first_gain,
     position_penalty,
 )
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 
 _ERROR = "squared_error"
+_LEVEL = 0.05  # of the squared error, which has no criterion
 _CURVES = 6  # features that a plot shows
 _AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _MAX_FULL_FEATURES = 64  # the time for one segment grows with the cube
@@ -49,27 +49,31 @@ class ModelComparisonSegmenter(GroupsEstimator):
     ----------
     likelihood : {"diag", "spherical", "full", "vmf", "trend", "squared_error"} or Likelihood, default="diag"
         The model of a group: here, of a segment. See `ModelComparisonSimilarity`. With ``"squared_error"`` segments
-        differ in their means only; their number is then found by shuffling unless it is given. If samples are groups of
-        several vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
+        differ in their means only; unless their number is given, a level decides. If samples are groups of several
+        vectors, it is the model of a group, and the groups' embeddings are cut by their squared error.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="bic"
         The information criterion: see `ModelComparisonSimilarity`. ``"tic"`` is for ``"diag"`` and ``"trend"``
         only. The squared error has no criterion.
-    n_segments : int, "shuffle" or None, default=None
-        Number of segments:
-
-        - an int: the best partition into this number of segments.
-        - ``"shuffle"``: cut as long as a further segment gains more than the first cut does, on average, if the rows
-          are in random order.
-        - ``None``: the number of segments whose best partition has the lowest criterion; for the squared error, the
-          same as ``"shuffle"``.
+    n_segments : int or None, default=None
+        Number of segments, for the best partition into this number. With ``None`` it is found: by `level` if there is
+        one; otherwise it is the number whose best partition has the lowest criterion.
+    level : float, default=None
+        Largest probability that a sequence without change is cut anywhere. As many boundaries are found as hold this
+        level, by comparison with the same rows in random order, whatever the distribution of the rows is. It excludes
+        `n_segments`. ``None`` means 0.05 if the squared error finds the number of segments.
     min_size : int, default=2
         Smallest number of rows in a segment.
     max_segments : int, default=50
         Largest number of segments, unless `n_segments` is a number.
-    block_size : int, default=1
-        Number of consecutive rows that shuffling keeps together. Choose it so that rows further apart than this are
-        nearly uncorrelated within a segment.
-    n_shuffles : int, default=50
+    block_size : int, "auto" or "growing", default="auto"
+        Number of consecutive rows that stay together in random order. Rows further apart than this should be nearly
+        independent within a segment.
+
+        - ``"auto"`` computes it from the autocorrelation of neighbouring rows; for groups of several vectors it is the
+          same as ``"growing"``.
+        - ``"growing"`` begins with 1 and doubles as long as the segments found have at least 10 rows and 8 blocks on
+          average. It is for sentences and the like, which resemble their neighbours at all distances.
+    n_permutations : int, default=199
         Number of random orders.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty. It also multiplies the penalty for boundaries. Larger values give fewer
@@ -82,7 +86,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Variance of the isotropic noise around each vector. It allows groups of one vector and constant features. A
         warning says if it outweighs the variances of the vectors, which are then in too small a unit.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the orders of shuffled rows. Pass an int for reproducible results.
+        Determines what is random: the orders of rows. Pass an int for reproducible results.
     verbose : int, default=0
         Whether to show progress bars.
 
@@ -100,8 +104,17 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Criterion of the best partition into k segments at ``evidence_[k - 1]``; lower is better. The length is the
         largest number for which it was computed: `n_segments`, `max_segments`, or the number found by the criterion. In
         the last case only the first and the last entry are computed, and the others are NaN.
-    shuffled_gain_ : float or None
-        Mean gain of the first cut if the rows are in random order; None if nothing was shuffled.
+    penalty_ : float
+        What a boundary has to gain: with a level, the gain that random order exceeds with this probability; without
+        one, ``2 penalty_scale log(n_samples)``. It is 0 for the squared error with a given number of segments.
+    pvalues_ : ndarray of shape (`n_segments_` - 1,)
+        P-value of each boundary: the smallest level that it holds, as one of all boundaries that the sequence could
+        have. Without a level they are computed when they are first asked for.
+    intervals_ : ndarray of shape (`n_segments_` - 1, 2)
+        First and last row of the confidence interval of each boundary, which contains the true place with probability
+        1 - level. There are none without a level. They are computed when they are first asked for.
+    block_size_ : int
+        Number of rows that stayed together in random order; 1 if nothing was permuted.
     embedding_ : GroupEmbedding or None
         The fitted embedding, if samples are groups of several vectors.
     n_features_in_ : int
@@ -116,10 +129,14 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
     Notes
     -----
-    The penalty for a boundary is ``2 log(n_samples)``, the cost of encoding its position. Without it, criteria cut
-    white noise, because at the best of many positions two models are better than one by chance.
+    Without a level, the penalty for a boundary is ``2 log(n_samples)``, the cost of encoding its position. Without it,
+    criteria cut white noise, because at the best of many positions two models are better than one by chance.
 
-    The threshold of ``"shuffle"`` is a mean, so it cuts about half of all sequences that have no change.
+    With a level, the penalty is the one that cuts a share `level` of sequences with the same rows in random order. If
+    all orders are equally probable, the level holds exactly; a sequence of more than 1000 rows is compared with pieces
+    of 1000 rows at a part of the level, which is close to exact. Of a boundary between segments that differ from each
+    other the level holds approximately, because random order then mixes both. An interval is exact if the boundaries
+    beside it are at their true places: it holds all rows that a permutation test on both sides does not reject.
 
     Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
     from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
@@ -143,13 +160,21 @@ class ModelComparisonSegmenter(GroupsEstimator):
     array([-0.1,  1.6,  2. ])
     >>> ModelComparisonSegmenter(n_segments=3).fit_predict(X)[[0, 30, 50]]
     array([0, 1, 2])
+    >>> segmenter = ModelComparisonSegmenter(level=0.05, random_state=0).fit(X)
+    >>> segmenter.pvalues_
+    array([0.005, 0.005])
+    >>> segmenter.intervals_
+    array([[30, 30],
+           [50, 50]])
     """
 
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
-        **dict.fromkeys(("min_size", "max_segments", "block_size", "n_shuffles"), _AT_LEAST_ONE),
+        **dict.fromkeys(("min_size", "max_segments", "n_permutations"), _AT_LEAST_ONE),
         "likelihood": [StrOptions({*LIKELIHOODS, _ERROR}), Likelihood],
-        "n_segments": [*_AT_LEAST_ONE, StrOptions({"shuffle"}), None],
+        "n_segments": [*_AT_LEAST_ONE, None],
+        "level": [Interval(Real, 0, 1, closed="neither"), None],
+        "block_size": [*_AT_LEAST_ONE, StrOptions({"auto", "growing"})],
         "random_state": ["random_state"],
     }
 
@@ -158,11 +183,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
         likelihood: str | Likelihood = "diag",
         criterion: str | Criterion = "bic",
         *,
-        n_segments: int | str | None = None,
+        n_segments: int | None = None,
+        level: float | None = None,
         min_size: int = 2,
         max_segments: int = 50,
-        block_size: int = 1,
-        n_shuffles: int = 50,
+        block_size: int | str = "auto",
+        n_permutations: int = 199,
         penalty_scale: float = 1.0,
         prior_strength: float = 1.0,
         reg_covar: float = 1e-6,
@@ -172,10 +198,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self.likelihood = likelihood
         self.criterion = criterion
         self.n_segments = n_segments
+        self.level = level
         self.min_size = min_size
         self.max_segments = max_segments
         self.block_size = block_size
-        self.n_shuffles = n_shuffles
+        self.n_permutations = n_permutations
         self.penalty_scale = penalty_scale
         self.prior_strength = prior_strength
         self.reg_covar = reg_covar
@@ -198,6 +225,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self : ModelComparisonSegmenter
         """
         self._validate_params()
+        if self.level is not None and self.n_segments is not None:
+            raise ValueError(
+                f"level={self.level} finds the number of segments, and n_segments={self.n_segments} gives it: pass one."
+            )
         groups = self._check_groups(X)
         self._check_length(len(groups))
         ragged = bool((groups.sizes != 1).any())
@@ -214,7 +245,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         sequence = start.placed(sequence)  # every row is in the middle of its own group
         rows = start.statistics(sequence)
         model = self._learnt(start, sequence)
-        boundaries, evidence, gain = self._find(choose_costs(model, rows))
+        chance = self._chance_of(model, rows, ragged)
+        boundaries, evidence, penalty = self._find(model, rows, chance)
         sizes = np.diff([0, *boundaries, len(groups)])
         labels = np.repeat(np.arange(len(sizes)), sizes)
         segments = model.statistics(united(sequence, labels, len(sizes)))
@@ -225,10 +257,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self.n_segments_ = len(sizes)
         self.segments_ = segments
         self.evidence_ = evidence
-        self.shuffled_gain_ = gain
+        self.penalty_ = penalty
         self.embedding_ = embedding
         self._sequence = sequence
         self._model = model
+        self._chance = chance
+        self._intervals: np.ndarray | None = None
         return self
 
     def fit_predict(self, X: GroupsLike, y: object = None) -> np.ndarray:
@@ -248,7 +282,27 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """
         return self.fit(X).labels_
 
-    def explain(self, boundary: int) -> VectorExplanation:
+    @property
+    def pvalues_(self) -> np.ndarray:
+        check_is_fitted(self, "boundaries_")
+        return self._chance.null.pvalues(np.array([self._gain(i) for i in range(len(self.boundaries_))]))
+
+    @property
+    def block_size_(self) -> int:
+        check_is_fitted(self, "boundaries_")
+        return self._chance.null.block_size
+
+    @property
+    def intervals_(self) -> np.ndarray:
+        check_is_fitted(self, "boundaries_")
+        if not self._has_level(self._model):
+            raise AttributeError("Intervals hold the boundaries with a probability that level decides: pass level=0.05.")
+        if self._intervals is None:
+            found = [self._chance.interval(*self._edges[i : i + 3].tolist()) for i in range(len(self.boundaries_))]
+            self._intervals = np.array(found, dtype=np.intp).reshape(-1, 2)
+        return self._intervals
+
+    def explain(self, boundary: int) -> BoundaryExplanation:
         """Explain a boundary by the rows on both sides.
 
         Parameters
@@ -258,30 +312,27 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
         Returns
         -------
-        explanation : VectorExplanation
+        explanation : BoundaryExplanation
             The similarity of the segments before and after the boundary: how much the criterion falls if they become
             one segment, so it is negative where the boundary lowers the criterion. The contribution of a row is
             negative if the model of its own segment fits it better than the model of both. Rows are labelled by their
-            position.
+            position. `changes` says which features changed, and how.
         """
         check_is_fitted(self, "boundaries_")
         if not isinstance(boundary, Integral) or not 0 <= boundary < len(self.boundaries_):
             n = len(self.boundaries_)
             raise ValueError(f"boundary must be an index into boundaries_, which has {n}, got {boundary!r}.")
-        begin, middle, end = [0, *self.boundaries_, len(self.labels_)][boundary : boundary + 3]
-        both = self._sequence[begin:end]
-        two = united(both, np.repeat([0, 1], [middle - begin, end - middle]), 2)
-        names = [f"row {i}" for i in range(begin, end)]
-        labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=names, positions=two.positions)
-        separate = self._model.pooled_information(self._model.statistics(two)).sum()
-        together = self._model.pooled_information(self._model.statistics(united(both)))[0]
-        position = position_penalty(self._model, len(self.labels_))
-        return explain_boundary(self._model, labelled, float(separate - together), position)
+        begin, _, end = self._edges[boundary : boundary + 3]
+        two = self._beside(boundary)
+        labels = [f"row {i}" for i in range(begin, end)]
+        labelled = Groups(two.rows(), two.offsets, weights=two.weights, labels=labels, positions=two.positions)
+        names = None if self.embedding_ is not None else self._feature_names()
+        return explain_boundary(self._model, labelled, -self._gain(boundary), self.penalty_, names)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the sequence with its boundaries and the means of its segments.
 
-        A sequence of more than 6 features is drawn along its 6 leading principal components.
+        With a level, bands show the intervals of the boundaries, and their p-values stand above them. A sequence of more than 6 features is drawn along its 6 leading principal components.
 
         Parameters
         ----------
@@ -297,7 +348,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         if ax is None:
             pyplot = import_extra("matplotlib.pyplot", "ModelComparisonSegmenter.plot")
             _, ax = pyplot.subplots(figsize=(8, 1.2 + 0.6 * len(names)), layout="constrained")
-        edges = np.array([0, *self.boundaries_, len(self.labels_)])
+        edges = self._edges
         for begin, end in zip(edges[1:-1:2], edges[2::2], strict=False):
             ax.axvspan(begin - 0.5, end - 0.5, color="0.93", linewidth=0)
         for place, (curve, mean) in enumerate(zip(curves.T, means.T, strict=True)):
@@ -305,6 +356,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
             ax.hlines(mean - place, edges[:-1] - 0.5, edges[1:] - 0.5, color="C0", linewidth=2)
         for boundary in self.boundaries_:
             ax.axvline(boundary - 0.5, color="C1", linewidth=1)
+        if self._has_level(self._model):
+            self._draw_certainty(ax)
         ax.set_yticks(-np.arange(len(names)), names, parse_math=False)
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
@@ -313,6 +366,35 @@ class ModelComparisonSegmenter(GroupsEstimator):
         ax.set_title(f"{self.n_segments_} segments", fontsize="medium", loc="left")
         return ax
 
+    def _draw_certainty(self, ax: Any) -> None:
+        """Draw the intervals of boundaries and their p-values."""
+        for boundary, (first, last), pvalue in zip(self.boundaries_, self.intervals_, self.pvalues_, strict=True):
+            ax.axvspan(first - 0.5, last + 0.5, color="C1", alpha=0.25, linewidth=0)
+            place = boundary - 0.5, 1.0
+            ax.annotate(
+                f"p = {pvalue:.2g}", place, (0, 2), ax.get_xaxis_transform(), "offset points", fontsize="x-small", ha="center"
+            )
+
+    @property
+    def _edges(self) -> np.ndarray:
+        """Where segments begin, and the number of rows."""
+        return np.array([0, *self.boundaries_, len(self.labels_)])
+
+    def _beside(self, boundary: int) -> Groups:
+        """The segments before and after a boundary, as two groups."""
+        begin, middle, end = self._edges[boundary : boundary + 3]
+        return united(self._sequence[begin:end], np.repeat([0, 1], [middle - begin, end - middle]), 2)
+
+    def _gain(self, boundary: int) -> float:
+        """How much the criterion rises without a boundary, if boundaries have no penalty."""
+        two = self._beside(boundary)
+        separate, together = (self._model.pooled_information(self._model.statistics(x)) for x in (two, united(two)))
+        return float(together.sum() - separate.sum())
+
+    def _feature_names(self) -> list[str]:
+        unnamed = [f"feature {i}" for i in range(self._sequence.n_features)]
+        return [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
+
     def _curves(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
         """Features or components of each row and their means in each segment, in units of six deviations; names."""
         rows = self._sequence.rows() - self._sequence.rows().mean(axis=0)
@@ -320,7 +402,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
             rows = rows @ np.linalg.svd(rows, full_matrices=False)[2][:_CURVES].T
             names = [f"component {i}" for i in range(rows.shape[1])]
         else:
-            names = [str(name) for name in getattr(self, "feature_names_in_", range(rows.shape[1]))]
+            names = self._feature_names()
         scale = rows.std(axis=0)
         rows = rows / (6 * np.where(scale > 0, scale, 1))
         sums = np.add.reduceat(rows, [0, *self.boundaries_])
@@ -355,23 +437,40 @@ class ModelComparisonSegmenter(GroupsEstimator):
         blocks = united(sequence, block_of, int(block_of[-1]) + 1)
         return model.learnt_from(model.statistics(blocks), self.prior_strength)
 
-    def _find(self, costs: Costs) -> tuple[np.ndarray, np.ndarray, float | None]:
-        """Boundaries, the criterion by number of segments, and the mean gain of the first cut in random order."""
-        given = isinstance(self.n_segments, Integral)
-        shuffled = not given and (self.n_segments == "shuffle" or isinstance(costs.model.likelihood, SquaredError))
-        most: Any = self.n_segments if given else min(self.max_segments, len(costs.rows) // self.min_size)
-        if not given and not shuffled:
+    def _chance_of(self, model: GroupModel, rows: Statistics, ragged: bool) -> Chance:
+        """The rows in random order; raise if these cannot hold the level."""
+        chance = Chance(
+            model,
+            rows,
+            min_size=self.min_size,
+            block_size="growing" if ragged and self.block_size == "auto" else self.block_size,
+            n_permutations=self.n_permutations,
+            level=_LEVEL if self.level is None else self.level,
+            seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            verbose=self.verbose,
+        )
+        if self._has_level(model):
+            chance.check()
+        return chance
+
+    def _has_level(self, model: GroupModel) -> bool:
+        """Whether a level decides on the number of segments."""
+        return self.n_segments is None and (self.level is not None or isinstance(model.likelihood, SquaredError))
+
+    def _find(self, model: GroupModel, rows: Statistics, chance: Chance) -> tuple[np.ndarray, np.ndarray, float]:
+        """Boundaries, the criterion by number of segments, and the penalty for a boundary."""
+        has_level = self._has_level(model)
+        penalty = chance.null.penalty(chance.level) if has_level else position_penalty(model, len(rows))
+        costs = (chance.costs if has_level else choose_costs(model, rows)).of(rows, penalty)
+        if self.n_segments is None:
+            most = min(self.max_segments, len(rows) // self.min_size)
             boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
             if len(boundaries) < most:
                 evidence = np.full(len(boundaries) + 1, np.nan)
-                evidence[0] = costs.beginnings(np.arange(len(costs.rows))[None])[0, -1] - costs.position
+                evidence[0] = costs.beginnings(np.arange(len(rows))[None])[0, -1] - penalty
                 evidence[-1] = criterion
-                return boundaries, evidence, None
-        partitions, evidence = best_partitions(costs, self.min_size, int(most), self.verbose)
-        if not shuffled:
-            return partitions[-1 if given else int(np.argmin(evidence))], evidence, None
-        random_state = check_random_state(self.random_state)
-        gain = first_gain(costs, self.min_size, self.block_size, self.n_shuffles, random_state)
-        too_small = -np.diff(evidence) <= gain  # whether the second, third, ... segment gains too little
-        n_segments = 1 + int(np.argmax(too_small)) if too_small.any() else most
-        return partitions[n_segments - 1], evidence, gain
+                return boundaries, evidence, penalty
+        else:
+            most = self.n_segments
+        partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+        return partitions[int(np.argmin(evidence)) if self.n_segments is None else -1], evidence, penalty

@@ -13,7 +13,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,14 +55,22 @@ class Costs(ABC):
     """Criteria of the segments of a sequence.
 
     Each segment contains the pseudo-vectors of the model once, and their own likelihood is subtracted, as in the
-    clusters of `ModelComparisonClustering`. Each segment but one pays for the position of its boundary.
+    clusters of `ModelComparisonClustering`. Each segment but one pays the penalty of a boundary.
     """
 
-    def __init__(self, model: GroupModel, rows: Statistics):
+    def __init__(self, model: GroupModel, rows: Statistics, penalty: float = 0.0):
         self.model = model
         self.rows = rows
+        self.penalty = penalty
         self.pseudo_likelihood = model.pseudo_likelihood
-        self.position = position_penalty(model, len(rows))
+
+    def of(self, rows: Statistics, penalty: float = 0.0) -> Self:
+        """The same for another sequence, or under another penalty."""
+        return type(self)(self.model, rows, penalty)
+
+    def in_order(self, order: np.ndarray) -> np.ndarray:
+        """Criteria of all segments of some rows in a given order, without penalties: by their ends and starts."""
+        return self.of(self.rows[order]).block(0, 0, len(order))
 
     @abstractmethod
     def block(self, first: int, begin: int, end: int) -> np.ndarray:
@@ -86,7 +94,7 @@ class Costs(ABC):
 
     def _criteria(self, statistics: Statistics | Segments) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.position)
+            return self.model.fitted(Fit(self.model.likelihood, statistics)) + (self.pseudo_likelihood + self.penalty)
 
 
 class PooledCosts(Costs):
@@ -127,8 +135,8 @@ class PooledCosts(Costs):
 class CompiledCosts(Costs):
     """Criteria from the likelihood's `Segments`."""
 
-    def __init__(self, model: GroupModel, rows: Statistics):
-        super().__init__(model, rows)
+    def __init__(self, model: GroupModel, rows: Statistics, penalty: float = 0.0):
+        super().__init__(model, rows, penalty)
         self.empty = model.statistics(Groups(np.empty((0, rows.n_features)), [0, 0]))
         self.start = self.empty if model.pseudo is None else model.pseudo
 
@@ -177,7 +185,7 @@ def position_penalty(model: GroupModel, n: int) -> float:
     return 2 * model.penalty_scale * float(np.log(n))
 
 
-def choose_costs(model: GroupModel, rows: Statistics) -> Costs:
+def choose_costs(model: GroupModel, rows: Statistics, n_orders: int = 1) -> Costs:
     """Compiled code where the likelihood has it and there is enough work, or where statistics cannot be pooled."""
     if rows.keeps_vectors:
         kinds = {name: kind() for name, kind in CRITERIA.items()}
@@ -189,7 +197,7 @@ def choose_costs(model: GroupModel, rows: Statistics) -> Costs:
     segments: Any = model.likelihood.segments
     usable = segments is not None and segments.is_usable_for(model.likelihood, rows)
     pools = not getattr(rows, "factors", ())
-    work = len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
+    work = n_orders * len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
     if usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools):
         return CompiledCosts(model, rows)
     return PooledCosts(model, rows)
@@ -199,7 +207,7 @@ def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.nd
     """The boundaries of the partition with the least criterion, and that criterion."""
     n = len(costs.rows)
     best, starts = np.full(n + 1, _NO_PARTITION), np.zeros(n + 1, dtype=np.intp)
-    best[0] = -costs.position
+    best[0] = -costs.penalty
     for first, end, row in _last_segments(costs, min_size, verbose, best):
         totals = best[first : first + len(row)] + row
         i = int(np.argmin(totals))
@@ -215,24 +223,11 @@ def best_partitions(
     n = len(costs.rows)
     best = np.full((n_segments + 1, n + 1), _NO_PARTITION)
     starts = np.zeros((n_segments + 1, n + 1), dtype=np.int32)
-    best[0, 0] = -costs.position
+    best[0, 0] = -costs.penalty
     for _, end, row in _last_segments(costs, min_size, verbose):
         _check_finite(costs.model, float(row.min()), end)
         costs.extend(best, starts, row, end, min_size)
     return [_boundaries(starts[1 : k + 1], k - 1, n) for k in range(1, n_segments + 1)], best[1:, n]
-
-
-def first_gain(
-    costs: Costs, min_size: int, block_size: int, n_shuffles: int, random_state: np.random.RandomState
-) -> float:
-    """How much the best cut into two segments gains on average if the blocks of rows are in random order."""
-    n = len(costs.rows)
-    blocks = [np.arange(begin, min(begin + block_size, n)) for begin in range(0, n, block_size)]
-    shuffled = ([blocks[i] for i in random_state.permutation(len(blocks))] for _ in range(n_shuffles))
-    orders = np.stack([np.concatenate(order) for order in shuffled])
-    before, after = costs.beginnings(orders), costs.beginnings(orders[:, ::-1])[:, ::-1]
-    cut = before[:, min_size - 1 : n - min_size] + after[:, min_size : n - min_size + 1]
-    return float((before[:, -1] - cut.min(axis=1)).mean())
 
 
 def _last_segments(
