@@ -1707,7 +1707,10 @@ def large(tmp_path_factory):
     members = [np.flatnonzero(labels == c) for c in range(12)]
     summaries = [ClusterSummary(c, own, ["cat1", "dog2"]) for c, own in enumerate(members)]
     terms = Terms.of(texts, pipeline[0])
-    clusters = TextClusters(texts, labels, summaries, rng.random(n), points, groups, terms, pipeline, {})
+    second = (labels + 1) % 12
+    clusters = TextClusters(
+        texts, labels, summaries, rng.random(n), second, rng.random(n), points, groups, terms, pipeline, {}
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(page_module, "map_of", lambda points, rng, verbose: rng.random_sample((len(points), 2)))
         page = cluster_report(clusters=clusters, columns={"cluster": labels.tolist()})
