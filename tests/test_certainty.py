@@ -103,13 +103,14 @@ def test_groups_between_clusters_have_small_margins():
 def test_pairs_by_counting():
     rng = np.random.default_rng(0)
     labels, again = rng.integers(-1, 4, size=40), rng.integers(5, size=40)
-    both, either = np.zeros(4), np.zeros(4)
+    own, both, either = np.zeros((3, 4))
     for i, j in combinations(range(40), 2):
         for k in {int(labels[i]), int(labels[j])} if min(labels[i], labels[j]) >= 0 else ():
             here, there = labels[i] == labels[j], again[i] == again[j]
+            own[k] += here
             both[k] += here and there
             either[k] += here or there
-    for found, expected in zip(_pairs_of(labels, again, 4), (both, either), strict=True):
+    for found, expected in zip(_pairs_of(labels, again, 4), (own, both, either), strict=True):
         assert_array_equal(found, expected)
 
 

@@ -63,7 +63,7 @@ def cluster_stability(
     rng = check_random_state(random_state)
     k = int(labels.max()) + 1
     rows = sampled_rows(len(points), sample_size, rng)
-    both, either = np.zeros(k), np.zeros(k)
+    own, both, either = np.zeros((3, k))
     with progress(verbose, 2 * _SPLITS, "clustering halves", " halves") as advance:
         for _ in range(_SPLITS):
             for half in np.array_split(rng.permutation(rows), 2):
@@ -76,20 +76,19 @@ def cluster_stability(
                     random_state=rng,
                     n_jobs=n_jobs,
                 )
-                in_both, in_either = _pairs_of(labels[half], again, k)
-                both += in_both
-                either += in_either
+                for total, pairs in zip((own, both, either), _pairs_of(labels[half], again, k), strict=True):
+                    total += pairs
                 advance(1)
-    with np.errstate(invalid="ignore"):
-        return both / either
+    return np.where(own > 0, both / np.maximum(either, 1), np.nan)
 
 
-def _pairs_of(labels: np.ndarray, again: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs with a point of each cluster that are together in both partitions, and in at least one of them."""
+def _pairs_of(labels: np.ndarray, again: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs with a point of each cluster: together in it, together in both partitions, and in at least one of them."""
     known = labels >= 0
     shared = np.zeros((k, int(again.max()) + 1))
     np.add.at(shared, (labels[known], again[known]), 1)
     sizes = shared.sum(axis=1)
-    in_both = (shared * (shared - 1) / 2).sum(axis=1)
+    own = sizes * (sizes - 1) / 2
+    both = (shared * (shared - 1) / 2).sum(axis=1)
     joined = (shared * (shared.sum(axis=0) - shared)).sum(axis=1)  # with points of other clusters
-    return in_both, sizes * (sizes - 1) / 2 + joined
+    return own, both, own + joined

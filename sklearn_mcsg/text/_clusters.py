@@ -241,12 +241,14 @@ class TextClusters:
         --------
         >>> from sklearn_mcsg import cluster_texts
         >>> from sklearn_mcsg.datasets import load_short_texts
-        >>> texts = load_short_texts().data
-        >>> clusters = cluster_texts(texts, 4)
-        >>> kinds = ["question" if text.endswith("?") else "statement" for text in texts]
-        >>> comparison = clusters.compare(kinds)
-        >>> len(comparison), comparison[0].kind
-        (4, 'statement')
+        >>> texts = load_short_texts()
+        >>> clusters = cluster_texts(texts.data, 6)
+        >>> kinds = ["law" if texts.target_names[topic] == "law" else "other" for topic in texts.target]
+        >>> row = clusters.compare(kinds)[2]
+        >>> row.kind, round(row.share, 2), round(row.share_elsewhere, 2), row.share_adjusted < 0.001
+        ('law', 0.44, 0.0, True)
+        >>> row.difference
+        'more court, guilty, trial, lawyer; less goal, ball, club, home'
         """
         kinds, codes = check_kinds(by, len(self.texts))
         if n_permutations is not None:
