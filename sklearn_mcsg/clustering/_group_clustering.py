@@ -49,8 +49,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Largest number of groups that are clustered together. Of more groups, a random sample is clustered, and each of
         the others joins the cluster with the nearest centre.
     reject : bool, default=False
-        Whether groups that are farther from the centre of their cluster than its threshold get the label -1, in `fit`
-        and `predict`.
+        Whether groups may be rejected: those that are farther from the centre of their cluster than its threshold get
+        the label -1, in `fit` and `predict`.
     level : float, default=0.05
         Accepted rate of false positives: groups of a cluster that are rejected. It determines the thresholds.
     random_state : int, RandomState instance or None, default=None
