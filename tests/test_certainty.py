@@ -156,6 +156,9 @@ def test_stability_of_few_and_of_equal_points():
     assert alone[0] == 1
     assert np.isnan(alone[1])
     assert_array_equal(cluster_stability(np.ones((6, 2)), np.zeros(6, dtype=int)), 1)
+    for n in (1, 2, 3):
+        assert np.isnan(cluster_stability(np.eye(n), np.arange(n), random_state=0)).all()
+    assert np.isnan(cluster_stability(np.eye(9), np.arange(9) % 2, sample_size=2, random_state=0)).all()
 
 
 # Rejected groups ----------------------------------------------------------------------------------------------------

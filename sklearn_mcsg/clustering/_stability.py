@@ -67,6 +67,8 @@ def cluster_stability(
     with progress(verbose, 2 * _SPLITS, "clustering halves", " halves") as advance:
         for _ in range(_SPLITS):
             for half in np.array_split(rng.permutation(rows), 2):
+                if len(half) < 2:
+                    continue
                 some = points[half]
                 again, _ = cluster_sample(
                     some,
