@@ -126,13 +126,13 @@ def test_true_clusters_are_stable_and_parts_of_them_are_not(planted_points):
     points, truth = planted_points
     pytest.importorskip("sknetwork")
     found = cluster_points(points, 6, by_cosine=True, random_state=0)
-    assert_array_equal(cluster_stability(points, found.labels, by_cosine=True, random_state=0), 1)
+    assert_array_equal(cluster_stability(points, found.labels, 6, by_cosine=True, random_state=0), 1)
     divided = np.where((truth == 0) & (np.arange(300) < 150), 6, truth)  # the first cluster in two
-    stability = cluster_stability(points, divided, by_cosine=True, random_state=0)
+    stability = cluster_stability(points, divided, 7, by_cosine=True, random_state=0)
     assert stability[[0, 6]].max() < 0.5
     assert stability[1:6].min() > 0.6, "clusters that halves of the points divide in place of the first"
     merged = np.maximum(truth, 1) - 1  # the first two in one
-    assert cluster_stability(points, merged, by_cosine=True, random_state=0).min() < 0.9
+    assert cluster_stability(points, merged, 5, by_cosine=True, random_state=0).min() < 0.9
 
 
 def test_stability_of_groups():
@@ -142,7 +142,7 @@ def test_stability_of_groups():
     assert_array_equal(clustering.stability(X), 1)
     points = clustering.embedding_.transform(X)
     divided = GroupClustering(4, random_state=0).fit(X)
-    expected = cluster_stability(points, divided.labels_, random_state=0)
+    expected = cluster_stability(points, divided.labels_, 4, random_state=0)
     assert_array_equal(divided.stability(X), expected)
     parts = [k for k in range(4) if (divided.labels_ == k).sum() < 40]
     assert expected[parts].max() < 0.6 < expected.max()
@@ -152,13 +152,15 @@ def test_stability_of_groups():
 
 
 def test_stability_of_few_and_of_equal_points():
-    alone = cluster_stability(np.array([[0.0], [0], [0], [9]]), np.array([0, 0, 0, 1]), random_state=0)
+    alone = cluster_stability(np.array([[0.0], [0], [0], [9]]), np.array([0, 0, 0, 1]), 2, random_state=0)
     assert alone[0] == 1
     assert np.isnan(alone[1])
-    assert_array_equal(cluster_stability(np.ones((6, 2)), np.zeros(6, dtype=int)), 1)
+    assert_array_equal(cluster_stability(np.ones((6, 2)), np.zeros(6, dtype=int), 1), 1)
+    rejected = cluster_stability(np.arange(8.0)[:, None] // 4, np.array([0] * 4 + [-1] * 4), 2, random_state=0)
+    assert_array_equal(rejected, [1, np.nan], "a cluster of which all points were rejected")
     for n in (1, 2, 3):
-        assert np.isnan(cluster_stability(np.eye(n), np.arange(n), random_state=0)).all()
-    assert np.isnan(cluster_stability(np.eye(9), np.arange(9) % 2, sample_size=2, random_state=0)).all()
+        assert np.isnan(cluster_stability(np.eye(n), np.arange(n), n, random_state=0)).all()
+    assert np.isnan(cluster_stability(np.eye(9), np.arange(9) % 2, 2, sample_size=2, random_state=0)).all()
 
 
 # Rejected groups ----------------------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
             raise ValueError(
                 f"stability takes the {len(self.labels_)} groups that were fitted, got {len(points)} groups."
             )
-        return cluster_stability(points, self.labels_, by_cosine=self._by_cosine, **self._settings)
+        return cluster_stability(points, self.labels_, self.n_clusters_, by_cosine=self._by_cosine, **self._settings)
 
     def transform(self, X: GroupsLike) -> np.ndarray:
         """Distances of groups to the centres of all clusters, as in `center_distances_`.

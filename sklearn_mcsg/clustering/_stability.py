@@ -17,6 +17,7 @@ _SPLITS = 4  # into halves
 def cluster_stability(
     points: np.ndarray,
     labels: np.ndarray,
+    n_clusters: int,
     *,
     by_cosine: bool = False,
     n_neighbors: int = 15,
@@ -33,6 +34,8 @@ def cluster_stability(
         The points.
     labels : ndarray of shape (n_points,)
         Their clusters: 0, 1, ...; points with the label -1 are clustered again, and counted nowhere.
+    n_clusters : int
+        Number of clusters.
     by_cosine : bool, default=False
         Whether points have unit length and are compared by the cosine.
     n_neighbors, sample_size, random_state, n_jobs, verbose : object
@@ -57,13 +60,12 @@ def cluster_stability(
     >>> from sklearn_mcsg.clustering import cluster_points, cluster_stability
     >>> rng = np.random.default_rng(0)
     >>> points = 8 * np.eye(3)[np.arange(120) % 3] + rng.normal(size=(120, 3))
-    >>> cluster_stability(points, cluster_points(points, 3, random_state=0).labels, random_state=0)
+    >>> cluster_stability(points, cluster_points(points, 3, random_state=0).labels, 3, random_state=0)
     array([1., 1., 1.])
     """
     rng = check_random_state(random_state)
-    k = int(labels.max()) + 1
     rows = sampled_rows(len(points), sample_size, rng)
-    own, both, either = np.zeros((3, k))
+    own, both, either = np.zeros((3, n_clusters))
     with progress(verbose, 2 * _SPLITS, "clustering halves", " halves") as advance:
         for _ in range(_SPLITS):
             for half in np.array_split(rng.permutation(rows), 2):
@@ -72,13 +74,13 @@ def cluster_stability(
                 some = points[half]
                 again, _ = cluster_sample(
                     some,
-                    min(k, len(np.unique(some, axis=0))),
+                    min(n_clusters, len(np.unique(some, axis=0))),
                     by_cosine=by_cosine,
                     n_neighbors=n_neighbors,
                     random_state=rng,
                     n_jobs=n_jobs,
                 )
-                for total, pairs in zip((own, both, either), _pairs_of(labels[half], again, k), strict=True):
+                for total, pairs in zip((own, both, either), _pairs_of(labels[half], again, n_clusters), strict=True):
                     total += pairs
                 advance(1)
     return np.where(own > 0, both / np.maximum(either, 1), np.nan)

@@ -124,7 +124,7 @@ class TextClusters:
         cluster.
         """
         size = max(_STABILITY_TEXTS, _STABILITY_TEXTS_PER_CLUSTER * len(self))
-        return cluster_stability(self.points, self.labels, by_cosine=True, sample_size=size, random_state=0)
+        return cluster_stability(self.points, self.labels, len(self), by_cosine=True, sample_size=size, random_state=0)
 
     @property
     def outliers(self) -> np.ndarray:
