@@ -19,7 +19,7 @@ from .likelihoods import (
     VonMisesFisher,
 )
 from .report import cluster_report
-from .samples import compare_samples
+from .samples import adjust_pvalues, compare_samples
 from .search import GroupNeighbors, PartitionedNeighbors, find_duplicates
 from .segmentation import ModelComparisonSegmenter
 from .similarity import (
@@ -89,6 +89,7 @@ __all__ = [
     "VonMisesFisher",
     "WordMoversDistance",
     "__version__",
+    "adjust_pvalues",
     "calibrate_texts",
     "cluster_report",
     "cluster_texts",

@@ -31,7 +31,7 @@ from sklearn_mcsg import (
     make_text_embedding,
     make_text_similarity,
 )
-from sklearn_mcsg.cli import main
+from sklearn_mcsg.cli import _cluster, main
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.cli._paths import check_paths
 from sklearn_mcsg.datasets import load_short_texts
@@ -498,11 +498,18 @@ def test_cluster(mcsg, short_texts, tmp_path):
     page = report.read_text(encoding="utf-8")
     assert "<title>Clusters of short.jsonl</title>" in page
     rows = list(csv.DictReader(io.StringIO(mcsg("cluster", short_texts, "--column", "body", "--format", "csv").out)))
-    assert list(rows[0]) == ["line", "body", "n", "cluster", "label", "distance"]
+    assert list(rows[0]) == ["line", "body", "n", "cluster", "label", "distance", "margin", "second", "stability"]
     assert [int(row["cluster"]) for row in rows] == [text["cluster"] for text in found["texts"]]
     assert [int(row["n"]) for row in rows] == list(range(360))
+    for name, convert in (("margin", float), ("second", int)):
+        assert [convert(row[name]) for row in rows] == pytest.approx([text[name] for text in found["texts"]], abs=1e-6)
+    stability = [found["clusters"][int(row["cluster"]) - 1]["stability"] for row in rows]
+    assert [float(row["stability"]) for row in rows] == pytest.approx(stability, abs=1e-6)
+    assert all(text["second"] != text["cluster"] for text in found["texts"])
     table = mcsg("cluster", short_texts, "--column", "body").out
+    assert "Stability is the share of pairs of texts that are together again in halves" in table
     for cluster in found["clusters"]:
+        assert f"{cluster['size']} texts, stability {cluster['stability']:.2f}" in table
         assert ", ".join(cluster["words"]) in table
         assert cluster["label"] == ", ".join(cluster["words"][:3])
         assert all(text["text"] in table for text in cluster["typical"])
@@ -521,7 +528,72 @@ def test_number_of_clusters(mcsg, corpus, options):
     assert options[1] not in (1, 3) or found["n_clusters"] == options[1]
     assert len(found["clusters"]) == found["n_clusters"]
     assert bool(found["alternatives"]) == (options[1] not in (1, 3))
-    assert f"{found['n_clusters']} cluster" in mcsg("cluster", corpus, *options).out
+    table = mcsg("cluster", corpus, *options).out
+    assert f"{found['n_clusters']} cluster" in table
+    if options[1] == 1:
+        assert {(text["margin"], text["second"]) for text in found["texts"]} == {(None, None)}
+        assert "tability" not in table
+        (row, *_) = csv.DictReader(io.StringIO(mcsg("cluster", corpus, *options, "--format", "csv").out))
+        assert row["margin"] == row["second"] == ""
+
+
+@pytest.fixture(scope="module")
+def with_kinds(tmp_path_factory):
+    """Texts on two topics: those on law are old, and most of those on football are new."""
+    data = load_short_texts()
+    path = tmp_path_factory.mktemp("texts") / "kinds.csv"
+    topics = np.array(data.target_names)[data.target]
+    rows = [(text, topic) for text, topic in zip(data.data, topics, strict=True) if topic in ("law", "football")]
+    with open(path, "w", encoding="utf8", newline="") as file:
+        records = ([text, "old" if topic == "law" or i % 4 == 0 else "new", i] for i, (text, topic) in enumerate(rows))
+        csv.writer(file).writerows([["text", "age", "number"], *records])
+    return path
+
+
+def test_kinds_of_texts_in_clusters(mcsg, with_kinds):
+    command = "cluster", with_kinds, "-n", 2, "--by", "age"
+    found = json.loads(mcsg(*command, "--format", "json").out)["kinds"]
+    assert [row["cluster"] for row in found] == [1, 2]
+    assert {row["kind"] for row in found} == {"old", "new"}
+    assert all(row["share_adjusted"] < 0.001 for row in found)
+    rows = list(csv.DictReader(io.StringIO(mcsg(*command, "--format", "csv").out)))
+    assert list(rows[0]) == list(found[0])
+    assert [row["words"] for row in rows] == [", ".join(row["words"]) for row in found]
+    table = mcsg(*command).out
+    assert "p-values are corrected for all 2 comparisons of a cluster and a kind" in table
+    for row in found:
+        assert re.search(rf"{row['cluster']}  {row['label']} +{row['kind']} ", table)
+    assert "<.001" in table
+
+
+def test_kinds_that_mean_nothing_are_not_listed(mcsg, with_kinds, tmp_path):
+    lines = with_kinds.read_text(encoding="utf8").splitlines()
+    path = tmp_path / "random.csv"
+    kinds = np.random.default_rng(0).choice(["odd", "even"], size=len(lines) - 1)
+    path.write_text("\n".join([f"{lines[0]},kind", *map(",".join, zip(lines[1:], kinds, strict=True))]))
+    table = mcsg("cluster", path, "-n", 2, "--by", "kind").out
+    assert "They show no difference (corrected p above 0.05)." in table
+    assert "elsewhere" not in table
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "message"),
+    [
+        (lambda line: line, "nothing", "has no column 'nothing' for --by: its columns are text, age, number."),
+        (lambda line: line, "number", "Column 'number' has 60 different values, and at most 12 kinds are compared"),
+        (lambda line: line.replace(",old,", ",new,"), "age", "Column 'age' has only one kind of text, 'new'"),
+        (lambda line: line.replace(",old,", ",,"), "age", "texts, the first at line "),
+    ],
+)
+def test_bad_kinds_get_a_sentence(mcsg, with_kinds, tmp_path, monkeypatch, change, column, message):
+    monkeypatch.setattr(_cluster, "cluster_texts", None)  # they are checked before any work
+    path = tmp_path / "texts.csv"
+    path.write_text("\n".join(map(change, with_kinds.read_text(encoding="utf8").splitlines())))
+    assert message in mcsg("cluster", path, "--by", column, code=1).err
+
+
+def test_lines_of_text_have_no_kinds(mcsg, corpus):
+    assert "has no column 'age' for --by: it has no columns" in mcsg("cluster", corpus, "--by", "age", code=1).err
 
 
 def test_resolution_gives_the_numbers_that_are_named(mcsg, short_texts):
@@ -664,7 +736,7 @@ KEPT = ["cluster", "line", "text", "id", "id.1", "mcsg_line"]
 @pytest.mark.parametrize(
     ("command", "first", "last"),
     [
-        ("cluster -n 2", ["mcsg_mcsg_line"], ["mcsg_cluster", "label", "distance"]),
+        ("cluster -n 2", ["mcsg_mcsg_line"], ["mcsg_cluster", "label", "distance", "margin", "second", "stability"]),
         ("search cat -k 6", ["query", "rank", "distance", "mcsg_mcsg_line"], ["score", "bm25", "why"]),
         ("search cat -k 6 --exact", ["query", "rank", "distance", "mcsg_mcsg_line"], []),
         ("dedupe", ["set", "mcsg_mcsg_line"], []),

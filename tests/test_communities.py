@@ -168,6 +168,7 @@ def test_errors(monkeypatch):
 @parametrize_with_checks(
     [
         GroupClustering(random_state=0),
+        GroupClustering(3, reject=True, random_state=0),
         GroupClustering(3, embedding=GroupEmbedding(prior_strength=0.5, whiten=0.5), random_state=0),
     ]
 )

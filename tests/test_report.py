@@ -164,6 +164,22 @@ def test_points_texts_and_tree_are_those_of_the_clusters():
     assert data["outliers"] == outliers
 
 
+def test_the_page_says_how_sure_the_clusters_are():
+    clusters = clustered(corpus(40))
+    certainty = Page(cluster_report(clusters=clusters)).data["certainty"]
+    nodes = clusters.tree.nodes(3)
+    assert {int(node): value for node, value in certainty["stability"].items()} == {
+        int(node): round(float(value), 4) for node, value in zip(nodes, clusters.stability, strict=True)
+    }
+    assert_array_equal(unpacked(certainty["second"], "<u4"), nodes[clusters.second])
+    assert_allclose(unpacked(certainty["margins"], "<i2") / 10_000, clusters.margins, atol=6e-5)
+    one = Page(cluster_report(clusters=clustered(corpus(40), 1))).data["certainty"]
+    assert one == {"stability": {}, "second": None, "margins": None}
+    vars(clusters)["stability"] = np.array([0.5, np.nan, 1])
+    certainty = Page(cluster_report(clusters=clusters)).data["certainty"]
+    assert certainty["stability"] == {str(nodes[0]): 0.5, str(nodes[2]): 1}, "a cluster of one text has no pairs"
+
+
 def test_words_of_nodes_are_counted():
     texts = corpus(40)
     clusters = clustered(texts)
@@ -1130,6 +1146,24 @@ def test_cards_follow_the_slider(visit, clusters):
     assert page.evaluate("state.lit") == 2
 
 
+def test_cards_and_texts_say_how_sure_they_are(visit, clusters):
+    page = visit()
+    known = ~np.isnan(clusters.stability)
+    expected = [f"stability {value:.2f}" for value in clusters.stability[known]]
+    assert page.locator(".card .stability").all_text_contents() == expected
+    assert "1 means always" in page.locator("#stability-hint").text_content()
+    for letter, i in zip("ab", page.evaluate("[state.a, state.b]"), strict=True):
+        told = page.locator(f"#text-{letter} .second").text_content()
+        label = clusters.summaries[clusters.second[i]].title or "no words"
+        assert told == f"next nearest: {label} (margin {clusters.margins[i]:.2f})".replace("-", "\u2212")
+    page.evaluate("setNumber(13)")
+    for place in (".card .stability", "#pair .second"):
+        assert page.locator(place).count() == 0, "they are known for the clusters as they were found"
+    assert page.locator("#stability-hint").text_content() == ""
+    page.evaluate("setNumber(14); changed(merge)(cut.nodes[0], cut.nodes[1])")
+    assert page.locator(".card .stability").count() == 0
+
+
 def test_two_clicks_choose_a_pair(visit, clusters):
     page = visit()
     i, j = 3, 57
@@ -1449,7 +1483,7 @@ def test_texts_that_are_found_are_in_sight(visit, width, height):
 def test_columns_are_shown_with_texts(visit):
     page = visit()
     page.evaluate("choosePair(7, 0)")
-    values = "#text-{} .of span:nth-child(n + 2)"
+    values = "#text-{} .of span:nth-child(n + 2):not(.second)"
     assert page.locator(values.format("a")).all_text_contents() == ["parity: odd", "number: -7", "label: =label 7"]
     assert page.locator(values.format("b")).all_text_contents() == ["parity: even", "number: 0", "label: \u2013"]
     page.locator("#query").fill("script alert")
@@ -1707,7 +1741,10 @@ def large(tmp_path_factory):
     members = [np.flatnonzero(labels == c) for c in range(12)]
     summaries = [ClusterSummary(c, own, ["cat1", "dog2"]) for c, own in enumerate(members)]
     terms = Terms.of(texts, pipeline[0])
-    clusters = TextClusters(texts, labels, summaries, rng.random(n), points, groups, terms, pipeline, {})
+    second = (labels + 1) % 12
+    clusters = TextClusters(
+        texts, labels, summaries, rng.random(n), second, rng.random(n), points, groups, terms, pipeline, {}
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(page_module, "map_of", lambda points, rng, verbose: rng.random_sample((len(points), 2)))
         page = cluster_report(clusters=clusters, columns={"cluster": labels.tolist()})

@@ -12,6 +12,7 @@ from sklearn_mcsg import (
     Groups,
     MeanVector,
     ModelComparisonSimilarity,
+    adjust_pvalues,
     compare_samples,
     make_text_embedding,
     make_text_similarity,
@@ -179,3 +180,57 @@ BAD = {
 def test_bad_input_gets_a_sentence(arguments, error, why):
     with pytest.raises(error, match=why):
         compare_samples(**arguments)
+
+
+# Families of tests --------------------------------------------------------------------------------------------------
+
+
+def by_steps(pvalues, method):
+    """The smallest level at which each test is rejected, found by going down or up the sorted p-values."""
+    order, m = np.argsort(pvalues, kind="stable"), len(pvalues)
+    adjusted = np.empty(m)
+    for i in range(m):
+        if method == "holm":
+            least = max((m - j) * pvalues[order[j]] for j in range(i + 1))
+        else:
+            least = min(m / (j + 1) * pvalues[order[j]] for j in range(i, m))
+        adjusted[order[i]] = min(1, least)
+    return adjusted
+
+
+@pytest.mark.parametrize("method", ["holm", "fdr"])
+def test_adjusted_pvalues_by_the_definition(method):
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 7, 60):
+        pvalues = np.round(rng.uniform(size=n) ** 3, 2)  # some are equal, some are 0
+        found = adjust_pvalues(pvalues, method)
+        assert_allclose(found, by_steps(pvalues, method), rtol=1e-12)
+        assert (found >= pvalues).all()
+        assert (found <= 1).all()
+
+
+def test_adjusted_pvalues_of_a_published_example():
+    """The fifteen p-values of Benjamini and Hochberg (1995, section 4.1), corrected by statsmodels' multipletests."""
+    pvalues = [
+        *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
+        *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0),
+    ]
+    assert np.count_nonzero(adjust_pvalues(pvalues, "fdr") <= 0.05) == 4
+    assert np.count_nonzero(adjust_pvalues(pvalues) <= 0.05) == 3
+    assert_allclose(adjust_pvalues(pvalues)[:5], [0.0015, 0.0056, 0.0247, 0.114, 0.2211], rtol=1e-12)
+    expected = [0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.0638571, 0.0638571, 0.0645, 0.0765]
+    assert_allclose(adjust_pvalues(pvalues, "fdr")[:9], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.1, np.nan],), "between 0 and 1, got nan at position 1. Leave out tests without a p-value"),
+        (([0.1, 1.5],), "between 0 and 1, got 1.5 at position 1"),
+        (([[0.1], [0.2]],), r"one-dimensional, one per test, got shape \(2, 1\)"),
+        (([0.1], "bonferroni"), "method must be 'holm' or 'fdr', got 'bonferroni'"),
+    ],
+)
+def test_bad_pvalues_get_a_sentence(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        adjust_pvalues(*arguments)

@@ -57,7 +57,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the classes.
     reject : bool, default=False
-        Whether `predict` returns `reject_label` for groups that are farther from every class than its threshold.
+        Whether groups may be rejected: `predict` returns `reject_label` for those that are farther from every class
+        than its threshold.
     level : float, default=0.05
         Accepted rate of false positives: groups of a known class that are rejected. It determines the thresholds.
     reject_label : object, default=None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from math import isnan
 from pathlib import Path
+from typing import Any
 
 from sklearn_mcsg._disk import check_replaceable
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
-from sklearn_mcsg.text import TextClusters, cluster_texts
+from sklearn_mcsg.text import KindComparison, KindInCluster, TextClusters, check_kinds, cluster_texts, shown_pvalue
 
 _TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
+_SMALL = 0.05  # corrected p-value up to which a kind of text is shown
 
 
 def run(options: argparse.Namespace) -> None:
@@ -20,12 +24,14 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("--resolution decides how many clusters are found: leave it or -n out.")
     if options.report is not None:
         check_replaceable(options.report)
-    known = read_texts(options, options.corpus, keep_columns=options.format == "csv" or options.report is not None)
+    keep_columns = options.format == "csv" or options.report is not None or options.by is not None
+    known = read_texts(options, options.corpus, keep_columns=keep_columns)
     corpus = known.corpus
     if options.n_clusters is not None and options.n_clusters > len(corpus.texts):
         raise ValueError(
             f"{corpus.name} holds {count(len(corpus.texts), 'text')}: too few for {options.n_clusters} clusters."
         )
+    by = None if options.by is None else _column(corpus, options.by)
     clusters = cluster_texts(
         known.texts,
         options.n_clusters,
@@ -37,7 +43,18 @@ def run(options: argparse.Namespace) -> None:
     how = "as many as are found again in halves of the texts" if options.n_clusters is None else "as requested"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
         _write_report(options, corpus, clusters, how)
-    _SHOW[options.format](corpus, clusters, how)
+    kinds = None if by is None else clusters.compare(by, verbose=not options.quiet)
+    _SHOW[options.format](corpus, clusters, how, kinds)
+
+
+def _column(corpus: Corpus, name: str) -> list[Any]:
+    """The kind of each text; raise unless a column has kinds."""
+    if name not in corpus.names:
+        found = f"its columns are {', '.join(corpus.names)}" if corpus.names else "it has no columns"
+        raise ValueError(f"{corpus.name} has no column {name!r} for --by: {found}.")
+    values = list(corpus.columns[name])
+    check_kinds(values, len(corpus.texts), f"Column {name!r}", [f"line {line}" for line in corpus.lines])
+    return values
 
 
 def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClusters, how: str) -> None:
@@ -60,31 +77,67 @@ def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:
     return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.alternatives.items())]
 
 
+def _numbers(values: Any) -> list[float | None]:
+    """Numbers, with None for those that are infinite or missing."""
+    return [value if abs(value) < float("inf") else None for value in values.tolist()]
+
+
+def _places(clusters: TextClusters) -> Iterator[dict[str, Any]]:
+    """Distance, margin and second-best cluster of each text; None if there is only one cluster."""
+    seconds = (k + 1 if k >= 0 else None for k in clusters.second.tolist())
+    columns = clusters.distances.tolist(), _numbers(clusters.margins), seconds
+    for distance, margin, second in zip(*columns, strict=True):
+        yield {"distance": distance, "margin": margin, "second": second}
+
+
+def _records(clusters: TextClusters, kinds: KindComparison) -> Iterator[dict[str, Any]]:
+    """Kinds of texts in clusters, with None for what was not tested."""
+    for row in kinds:
+        facts = {"cluster": row.cluster + 1, "label": clusters.summaries[row.cluster].title}
+        tested = {
+            name: None if isnan(value) else value
+            for name, value in vars(row).items()
+            if name.startswith(("share", "content"))
+        }
+        words = {"words": row.words, "other_words": row.other_words}
+        yield {**facts, "kind": row.kind, "texts": row.n_texts, **tested, **words}
+
+
 # The formats --------------------------------------------------------------------------------------------------------
 
 
-def _show_csv(corpus: Corpus, clusters: TextClusters, how: str) -> None:
-    """Print the columns of the corpus, with line, cluster, label and distance."""
-    labels = [summary.title for summary in clusters.summaries]
-    places = zip(corpus.lines, clusters.labels.tolist(), clusters.distances.tolist(), strict=True)
+def _show_csv(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComparison | None) -> None:
+    """Print the columns of the corpus, with line, cluster and how sure it is; or the kinds of texts."""
+    if kinds is not None:
+        found = _records(clusters, kinds)
+        joined = ({name: ", ".join(v) if isinstance(v, list) else v for name, v in record.items()} for record in found)
+        return terminal.show_records(joined, "csv")
+    labels, stability = [summary.title for summary in clusters.summaries], _numbers(clusters.stability)
     records = (
-        corpus.record(i, {"line": line}, {"cluster": k + 1, "label": labels[k], "distance": distance})
-        for i, (line, k, distance) in enumerate(places)
+        corpus.record(
+            i, {"line": corpus.lines[i]}, {"cluster": k + 1, "label": labels[k], **place, "stability": stability[k]}
+        )
+        for i, (k, place) in enumerate(zip(clusters.labels.tolist(), _places(clusters), strict=True))
     )
-    terminal.show_records(records, "csv")
+    return terminal.show_records(records, "csv")
 
 
-def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
-    columns = corpus.lines, (clusters.labels + 1).tolist(), clusters.distances.tolist(), corpus.texts
-    names = "line", "cluster", "distance", "text"
-    texts = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+def _show_json(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComparison | None) -> None:
+    columns = corpus.lines, (clusters.labels + 1).tolist(), _places(clusters)
+    texts = [{"line": line, "cluster": k, **place} for line, k, place in zip(*columns, strict=True)]
+    stability = _numbers(clusters.stability)
+
+    def shown(i: int) -> dict[str, Any]:
+        return {**texts[i], "text": corpus.texts[i]}
+
     described = [
         {
             "cluster": summary.label + 1,
             "size": len(summary.members),
+            "stability": stability[summary.label],
             "label": summary.title,
             "words": summary.words,
-            "typical": [texts[i] for i in summary.members[:_TYPICAL]],
+            "typical": [shown(i) for i in summary.members[:_TYPICAL]],
         }
         for summary in clusters.summaries
     ]
@@ -94,25 +147,63 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
             "number": how,
             "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
             "clusters": described,
-            "outliers": [texts[i] for i in clusters.outliers[:_TYPICAL]],
-            "texts": [{name: text[name] for name in names[:3]} for text in texts],
+            "outliers": [shown(i) for i in clusters.outliers[:_TYPICAL]],
+            "texts": texts,
+            **({} if kinds is None else {"kinds": list(_records(clusters, kinds))}),
         }
     )
 
 
-def _show_table(corpus: Corpus, clusters: TextClusters, how: str) -> None:
+def _show_table(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComparison | None) -> None:
     print(f"{count(len(corpus.texts), 'text')} in {count(len(clusters), 'cluster')} ({how})")
     others = "".join(f"{n} with {option}, " for n, option in _alternatives(clusters))
     if others:
         print(terminal.faint(f"Other numbers: {others}or any with -n."))
+    if len(clusters) > 1:
+        print(
+            terminal.faint("Stability is the share of pairs of texts that are together again in halves of the corpus.")
+        )
     for summary in clusters.summaries:
         words = terminal.printable(", ".join(summary.words))
-        size = terminal.faint(count(len(summary.members), "text"))
-        print(f"\n{terminal.bold(f'{summary.label + 1:3}  {words}')}  {size}")
+        facts = terminal.faint(count(len(summary.members), "text") + _stability_of(clusters, summary.label))
+        print(f"\n{terminal.bold(f'{summary.label + 1:3}  {words}')}  {facts}")
         _show_texts(corpus, summary.members[:_TYPICAL].tolist())
     if len(corpus.texts) > len(clusters) * _TYPICAL:
         print(f"\n     {terminal.bold('Far from every cluster')}")
         _show_texts(corpus, clusters.outliers[:_TYPICAL].tolist())
+    if kinds is not None:
+        _show_kinds(clusters, kinds)
+
+
+def _stability_of(clusters: TextClusters, label: int) -> str:
+    value = clusters.stability[label]
+    return "" if len(clusters) == 1 or isnan(value) else f", stability {value:.2f}"
+
+
+def _show_kinds(clusters: TextClusters, kinds: KindComparison) -> None:
+    """Print the kinds that some cluster holds more or less of, and those whose content differs."""
+    found = [row for row in kinds if min(row.share_adjusted, row.content_adjusted) <= _SMALL]
+    corrected = terminal.faint(f"p-values are corrected for all {len(kinds)} comparisons of a cluster and a kind")
+    print(f"\n     {terminal.bold('Kinds of texts')}  {corrected}")
+    if found:
+        terminal.show_records([_kind_in_table(clusters, row) for row in found], "table")
+    rest = f"{len(kinds) - len(found)} others" if found else "They"
+    if len(found) < len(kinds):
+        print(terminal.faint(f"{rest} show no difference (corrected p above {_SMALL})."))
+    if any(isnan(row.content_pvalue) for row in found):
+        print(terminal.faint("-: fewer than two texts of the kind, or of other kinds, so contents were not compared."))
+
+
+def _kind_in_table(clusters: TextClusters, row: KindInCluster) -> dict[str, str]:
+    return {
+        "cluster": f"{row.cluster + 1:3}  {clusters.summaries[row.cluster].title}",
+        "kind": row.kind,
+        "share": f"{100 * row.share:3.0f} %",
+        "elsewhere": "-" if isnan(row.share_elsewhere) else f"{100 * row.share_elsewhere:3.0f} %",
+        "p": shown_pvalue(row.share_adjusted),
+        "content p": shown_pvalue(row.content_adjusted),
+        "words": row.difference,
+    }
 
 
 def _show_texts(corpus: Corpus, places: list[int]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import make_embedding, only_known, open_corpus, tell_coverage
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.samples import SampleComparison, compare_samples
-from sklearn_mcsg.text import TokenisedTexts
-from sklearn_mcsg.text.language import STOP_WORDS
+from sklearn_mcsg.text import TokenisedTexts, deciding_words
 
 _TEXTS_SHOWN = 2  # of each corpus
 _SMALL = 0.05  # p-value above which a difference is not unusual
@@ -39,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     found = compare_samples(
         groups[:n], groups[n:], similarity=pipeline[-1], n_permutations=options.permutations, random_state=0
     )
-    records = _words(found, groups, n)[: options.words]
+    records = _words(found, groups)[: options.words]
     if options.format == "csv":
         terminal.show_records(records, "csv", fields=["word", "change", "old", "new", "part"])
     elif options.format == "json":
@@ -49,36 +47,12 @@ def run(options: argparse.Namespace) -> None:
         _show(found, records, _texts(found, old, new))
 
 
-def _words(found: SampleComparison, groups: Groups, n: int) -> list[dict[str, Any]]:
+def _words(found: SampleComparison, groups: Groups) -> list[dict[str, Any]]:
     """Words that make the difference, the most important first, with the shares of the texts that have them."""
-    labels: Any = groups.labels
-    spellings = Counter(labels.tolist())
-    parts: defaultdict[str, float] = defaultdict(float)
-    for word, both in found.words.items():
-        parts[word.lower()] += float(both.sum())
-    shares = _shares_of_texts(labels, groups, n)
-    shown = {word.lower(): word for word, _ in reversed(spellings.most_common())}
-    records = []
-    for word, part in sorted(parts.items(), key=lambda item: -item[1]):
-        old, new = shares[word]
-        if part > 0 and old != new and word not in STOP_WORDS and any(map(str.isalpha, word)):
-            change = "came" if new > old else "went"
-            records.append(
-                {"word": shown[word], "change": change, "old": old, "new": new, "part": part / found.statistic}
-            )
-    return records
-
-
-def _shares_of_texts(labels: np.ndarray, groups: Groups, n: int) -> dict[str, tuple[float, float]]:
-    """Shares of the old and of the new texts that have each word, in lower case."""
-    names, numbers = np.unique([label.lower() for label in labels.tolist()], return_inverse=True)
-    owners = np.repeat(np.arange(len(groups)), groups.sizes)
-    owners, words = np.divmod(np.unique(owners * len(names) + numbers), len(names))
-    old, new = (
-        np.bincount(words[rows], minlength=len(names)) / size
-        for rows, size in ((owners < n, n), (owners >= n, len(groups) - n))
-    )
-    return dict(zip(names.tolist(), zip(old.tolist(), new.tolist(), strict=True), strict=True))
+    return [
+        {"word": word, "change": "came" if new > old else "went", "old": old, "new": new, "part": part}
+        for word, old, new, part in deciding_words(found, groups)
+    ]
 
 
 def _texts(found: SampleComparison, old: Corpus, new: Corpus) -> list[dict[str, Any]]:

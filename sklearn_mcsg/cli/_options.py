@@ -123,7 +123,9 @@ papers.txt --like relevant.txt -k 20"""
 
 
 def _add_cluster(commands: Any) -> None:
-    examples = "headlines.txt --report report.html\nreviews.csv --column review -n 8 --format csv > clusters.csv"
+    examples = """headlines.txt --report report.html
+reviews.csv --column review -n 8 --format csv > clusters.csv
+reviews.csv --column review --by country"""
     summary = "group the texts of a corpus and describe each group"
     number = "a number, or auto (default): as many as are found again in random halves of the texts"
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
@@ -133,6 +135,11 @@ def _add_cluster(commands: Any) -> None:
     add("--resolution", type=_above_zero, metavar="R", help=resolution)
     report = "write an HTML page with a map, the tree, explanations and the texts: as confidential as the corpus"
     add("--report", metavar="FILE", help=report)
+    by = (
+        "test, for each cluster and each value of a column, whether the cluster holds more of these texts, and whether "
+        "their content differs; with --format csv this is printed in place of the texts"
+    )
+    add("--by", metavar="COLUMN", help=by)
     _add_common(add, criterion=False)
 
 

@@ -8,6 +8,7 @@ from sklearn_mcsg.clustering._group_clustering import GroupClustering
 from sklearn_mcsg.clustering._model_clustering import ModelComparisonClustering
 from sklearn_mcsg.clustering._partitions import PartitionedClustering
 from sklearn_mcsg.clustering._points import PointClusters, cluster_points
+from sklearn_mcsg.clustering._stability import cluster_stability
 from sklearn_mcsg.clustering.tree import ClusterTree
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "PartitionedClustering",
     "PointClusters",
     "cluster_points",
+    "cluster_stability",
 ]

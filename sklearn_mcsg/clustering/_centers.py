@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_distances_argmin
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import POINTS
-from sklearn_mcsg.engine.cosine import compare_unit_rows, unit_length
+from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
 
 
 def centers_of(points: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
@@ -27,6 +28,13 @@ def center_distances(points: np.ndarray, centers: np.ndarray, labels: np.ndarray
             compare_unit_rows(some, others, "distance") if by_cosine else np.linalg.norm(some - others, axis=1)
         )
     return distances
+
+
+def distances_to_all(points: np.ndarray, centers: np.ndarray, by_cosine: bool) -> np.ndarray:
+    """Distance of each point to each centre: Euclidean, or one minus the cosine."""
+    if by_cosine:
+        return compare_units(points, centers, "distance")
+    return cdist(points, centers).astype(points.dtype, copy=False)
 
 
 def nearest_center(points: np.ndarray, centers: np.ndarray) -> np.ndarray:

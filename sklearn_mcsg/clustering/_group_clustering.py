@@ -6,14 +6,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.base import ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._sklearn import HasMethods, Interval
+from sklearn_mcsg.clustering._centers import distances_to_all
 from sklearn_mcsg.clustering._points import cluster_points
+from sklearn_mcsg.clustering._rejection import reject_points
+from sklearn_mcsg.clustering._stability import cluster_stability
 from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.engine.cosine import compare_units
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot, split_pipeline
@@ -47,6 +48,11 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     sample_size : int, default=20000
         Largest number of groups that are clustered together. Of more groups, a random sample is clustered, and each of
         the others joins the cluster with the nearest centre.
+    reject : bool, default=False
+        Whether groups may be rejected: those that are farther from the centre of their cluster than its threshold get
+        the label -1, in `fit` and `predict`.
+    level : float, default=0.05
+        Accepted rate of false positives: groups of a cluster that are rejected. It determines the thresholds.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the sample, the halves, the order in which communities grow, and starts of k-means.
         Pass an int for reproducible results.
@@ -58,7 +64,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_groups,)
-        The cluster of each group. The largest cluster is 0; equally large ones are in order of first appearance.
+        The cluster of each group. The largest cluster is 0; equally large ones are in order of first appearance. With
+        ``reject=True``, -1 marks groups that no cluster explains.
     n_clusters_ : int
         Number of clusters.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_components)
@@ -66,6 +73,15 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     center_distances_ : ndarray of shape (n_groups,)
         Distance of each group to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
         length.
+    second_ : ndarray of shape (n_groups,)
+        The second-best cluster of each group: the other cluster with the nearest centre; -1 if there is only one
+        cluster.
+    margins_ : ndarray of shape (n_groups,)
+        Distance to the centre of the second-best cluster minus that to the centre of the own one, as `transform` has
+        them. A margin near 0 means that the group lies between two clusters. It is negative if the other centre is
+        nearer: communities follow the neighbours of a group, not centres. With one cluster it is infinite.
+    thresholds_ : ndarray of shape (`n_clusters_`,)
+        Largest distance of an accepted group from the centre of each cluster; infinite without `reject`.
     alternatives_ : dict
         Number of clusters at half and at twice the resolution, by resolution, before loose clusters are divided; empty
         with a given number of clusters.
@@ -91,6 +107,13 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
     from its centre than those of the others are from theirs. Its parts are about as large as the others.
 
+    Thresholds are such that a share `level` of the groups, outliers not counted, are farther from the centre of the
+    others of their cluster. Clusters may be narrow or wide: what is counted is how far a group lies above the median
+    of its cluster, in standard deviations of cube roots of squared distances, which are close to normal. Medians and
+    lower quantiles give these, which outliers hardly change; above six standard deviations a group is an outlier. In a
+    cluster of less than ten groups they are those of all groups, and a group that is alone is accepted. Centres,
+    distances and margins are those of the clusters before groups are rejected.
+
     Examples
     --------
     >>> import numpy as np
@@ -112,6 +135,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "resolution": [Interval(Real, 0, None, closed="neither")],
         "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "reject": ["boolean"],
+        "level": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -126,6 +151,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         n_neighbors: int = 15,
         resolution: float = 1.0,
         sample_size: int = 20_000,
+        reject: bool = False,
+        level: float = 0.05,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -135,6 +162,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         self.n_neighbors = n_neighbors
         self.resolution = resolution
         self.sample_size = sample_size
+        self.reject = reject
+        self.level = level
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -155,18 +184,24 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         """
         self._validate_params()
         refuse_arrays(X)
-        settings = self.get_params(deep=False)
-        given = settings.pop("embedding")
-        embedding = GroupEmbedding(prior_strength=0.5) if given is None else clone(given)
+        embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
         points = np.asarray(embedding.fit_transform(X))
         by_cosine = _have_unit_length(points, embedding)
-        clusters = cluster_points(points, by_cosine=by_cosine, **settings)
+        clusters = cluster_points(
+            points, self.n_clusters, by_cosine=by_cosine, resolution=self.resolution, **self._settings
+        )
+        labels, thresholds = clusters.labels, np.full(len(clusters.centers), np.inf, points.dtype)
+        if self.reject:
+            labels, thresholds = reject_points(points, clusters, self.level, by_cosine)
         self.__dict__.update(
             embedding_=embedding,
-            labels_=clusters.labels,
+            labels_=labels,
             n_clusters_=len(clusters.centers),
             cluster_centers_=clusters.centers,
             center_distances_=clusters.center_distances,
+            second_=clusters.second,
+            margins_=clusters.margins,
+            thresholds_=thresholds,
             alternatives_=clusters.alternatives,
             _by_cosine=by_cosine,
         )
@@ -183,8 +218,43 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Returns
         -------
         labels : ndarray of shape (n_groups,)
+            With ``reject=True``, -1 marks groups that are farther from the nearest centre than its threshold.
         """
-        return self.transform(X).argmin(axis=1)
+        self = snapshot(self)
+        distances = self.transform(X)
+        nearest = distances.argmin(axis=1)
+        return np.where(distances.min(axis=1) <= self.thresholds_[nearest], nearest, -1)
+
+    def stability(self, X: GroupsLike) -> np.ndarray:
+        """How reliably each cluster is found again in halves of the groups.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline
+            The groups that were fitted.
+
+        Returns
+        -------
+        stability : ndarray of shape (`n_clusters_`,)
+            From 0 to 1, the share of pairs that are together again; NaN for a cluster of one group.
+
+        Notes
+        -----
+        Four times, the groups, at most `sample_size`, are divided into halves at random, and each half is divided into
+        `n_clusters_` clusters. A pair counts for a cluster if one of its groups at least belongs to it and the two are
+        together in the fitted clusters or in those of their half; the stability is the share of these pairs that are
+        together in both. It is low for parts of a cluster that was divided for no reason, and for several clusters
+        that were merged. This takes a few times as long as to divide the groups into a given number of clusters.
+        """
+        self = snapshot(self)
+        check_is_fitted(self, "cluster_centers_")
+        refuse_arrays(X)
+        points = np.asarray(self.embedding_.transform(X))
+        if len(points) != len(self.labels_):
+            raise ValueError(
+                f"stability takes the {len(self.labels_)} groups that were fitted, got {len(points)} groups."
+            )
+        return cluster_stability(points, self.labels_, self.n_clusters_, by_cosine=self._by_cosine, **self._settings)
 
     def transform(self, X: GroupsLike) -> np.ndarray:
         """Distances of groups to the centres of all clusters, as in `center_distances_`.
@@ -202,9 +272,13 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         check_is_fitted(self, "cluster_centers_")
         refuse_arrays(X)
         points = np.asarray(self.embedding_.transform(X))
-        if self._by_cosine:
-            return compare_units(points, self.cluster_centers_, "distance")
-        return cdist(points, self.cluster_centers_).astype(points.dtype, copy=False)
+        return distances_to_all(points, self.cluster_centers_, self._by_cosine)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """Parameters of every clustering of these points."""
+        names = "n_neighbors", "sample_size", "random_state", "n_jobs", "verbose"
+        return {name: getattr(self, name) for name in names}
 
     @property
     def n_features_in_(self) -> int:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.clustering._dendrogram import largest_first, tops_after
+from sklearn_mcsg.clustering._margins import margins_of_models
 from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.model import GroupModel
@@ -69,6 +70,13 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         The cluster of each group. The largest cluster is 0; equally large ones are in order of first appearance.
     n_clusters_ : int
         Number of clusters.
+    second_ : ndarray of shape (n_groups,)
+        The second-best cluster of each group: the one to which it would move at the least cost; -1 if there is only
+        one cluster.
+    margins_ : ndarray of shape (n_groups,)
+        This cost: the criterion of all clusters after the move minus that before it, in the units of `evidence_`. It is
+        negative if the move would improve the criterion, because merges are never undone. With one cluster it is
+        infinite.
     children_ : ndarray of shape (n_groups - 1, 2)
         The two nodes of each merge, as in scikit-learn's `AgglomerativeClustering`: a node below `n_groups_` is a
         group, any other is the cluster of the merge ``node - n_groups_``. The tree always ends in one cluster.
@@ -178,6 +186,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
         n_clusters = n_groups - n_positive if self.n_clusters is None else int(self.n_clusters)
         labels = largest_first(tops_after(children, n_groups - n_clusters))
         clusters = prepare_clusters(model, model.statistics(united(groups, labels, n_clusters)))
+        second, margins = margins_of_models(model, groups, statistics, clusters, labels, self.n_jobs)
         separate = model.pooled_information(statistics).sum()
 
         self._keep_features(X, groups)
@@ -185,6 +194,8 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
             n_groups_=n_groups,
             n_clusters_=n_clusters,
             labels_=labels,
+            second_=second,
+            margins_=margins,
             children_=children,
             distances_=_increasing(-similarities),
             similarities_=similarities,

@@ -27,6 +27,7 @@ from sklearn_mcsg._extras import has_extra, import_extra
 from sklearn_mcsg.clustering._centers import center_distances, centers_of, nearest_center
 from sklearn_mcsg.clustering._communities import find_k_communities, modularity, neighbour_graph
 from sklearn_mcsg.clustering._dendrogram import largest_first, merges_before, tops_after
+from sklearn_mcsg.clustering._margins import margins_of_points
 from sklearn_mcsg.clustering._number import find_number
 from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress
@@ -52,6 +53,10 @@ class PointClusters:
     center_distances : ndarray of shape (n_points,)
         Distance of each point to the centre of its cluster: Euclidean, or one minus the cosine if points have unit
         length.
+    second : ndarray of shape (n_points,)
+        The other cluster whose centre is nearest to each point; -1 if there is only one cluster.
+    margins : ndarray of shape (n_points,)
+        How much farther this centre is than that of the own cluster; infinite if there is only one.
     alternatives : dict
         Number of clusters at half and at twice the resolution, by resolution, before loose clusters are divided; empty
         with a given number of clusters.
@@ -60,6 +65,8 @@ class PointClusters:
     labels: np.ndarray
     centers: np.ndarray
     center_distances: np.ndarray
+    second: np.ndarray
+    margins: np.ndarray
     alternatives: dict[float, int]
 
     @classmethod
@@ -67,7 +74,9 @@ class PointClusters:
         """Number given clusters by their sizes and measure them."""
         labels = largest_first(labels)
         centers = centers_of(points, labels, by_cosine)
-        return cls(labels, centers, center_distances(points, centers, labels, by_cosine), alternatives)
+        distances = center_distances(points, centers, labels, by_cosine)
+        second, margins = margins_of_points(points, centers, labels, by_cosine)
+        return cls(labels, centers, distances, second, margins, alternatives)
 
 
 def cluster_points(
@@ -228,8 +237,9 @@ class Division:
         Its parts are about as large as the others.
         """
         while labels.max() > 0:
-            clusters = PointClusters.of(self.points, labels, {}, by_cosine=self.by_cosine)
-            labels, distances = clusters.labels, clusters.center_distances
+            labels = largest_first(labels)
+            centers = centers_of(self.points, labels, self.by_cosine)
+            distances = center_distances(self.points, centers, labels, self.by_cosine)
             inside = labels == 0
             others = (~inside).sum() / labels.max()
             if inside.sum() < _LARGE * others or distances[inside].mean() <= distances[~inside].mean():

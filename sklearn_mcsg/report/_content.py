@@ -17,7 +17,7 @@ from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.report._packing import pack, pack_json, pack_rows
-from sklearn_mcsg.text import ClusterSummary
+from sklearn_mcsg.text import ClusterSummary, TextClusters
 from sklearn_mcsg.text.terms import Terms
 
 MOST_CHARACTERS = 2000  # of a text; the rest is not shown
@@ -119,6 +119,22 @@ def shown_tree(tree: ClusterTree, shown: np.ndarray) -> dict[str, Any]:
         "heights": tree.heights.round(5).tolist(),
         "given": tree.n_clusters,
         "best": tree.best_number,
+    }
+
+
+def shown_certainty(clusters: TextClusters, shown: np.ndarray) -> dict[str, Any]:
+    """Stability of the clusters as they were found, by node of the tree; and the second-best node and margin of texts.
+
+    Margins are multiplied by 10,000. With a single cluster there is nothing to be sure of.
+    """
+    if len(clusters) == 1:
+        return {"stability": {}, "second": None, "margins": None}
+    nodes = clusters.tree.nodes(len(clusters))
+    stability = {node: round(value, 4) for node, value in zip(nodes.tolist(), clusters.stability.tolist(), strict=True)}
+    return {
+        "stability": {node: value for node, value in stability.items() if value == value},
+        "second": pack(nodes[clusters.second[shown]].astype(np.uint32)),
+        "margins": pack(np.rint(10_000 * clusters.margins[shown]).astype(np.int16)),
     }
 
 

@@ -31,7 +31,20 @@ MOST_TEXTS = 20_000
 _PAGE_BYTES = 9_750_000  # of texts and numbers; points and word vectors get what the others leave
 _SHARE_OF_POINTS = 0.17
 _PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
-_SCRIPTS = "data", "tree", "names", "colours", "map", "words", "pair", "clusters", "search", "periods", "page"
+_SCRIPTS = (
+    "data",
+    "tree",
+    "names",
+    "colours",
+    "map",
+    "words",
+    "pair",
+    "certainty",
+    "clusters",
+    "search",
+    "periods",
+    "page",
+)
 
 
 def cluster_report(
@@ -112,6 +125,7 @@ def cluster_report(
         "outliers": content.shown_outliers(clusters.outliers, clusters.distances, shown),
         "distances": pack(np.rint(20_000 * clusters.distances[shown]).astype(np.uint16)),
         "tree": content.shown_tree(clusters.tree, shown),
+        "certainty": content.shown_certainty(clusters, shown),
         "words": content.shown_labels(clusters.tree, clusters.terms, clusters.summaries, verbose),
         "columns": shown_columns(others, shown),
         "periods": shown_periods(others, clusters.tree),

@@ -12,6 +12,7 @@ duplicates, clusters and segments with words that describe them, searches, and e
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
+    _kinds, _deciding           kinds of texts in clusters, and the words that make a difference
     _segments, sentences        segments of a sequence of texts, and the sentences of a running text
     _duplicates, _near_copies   near-duplicates, and the comparison of their words
     wording, _variants          words of texts written in one way: markup, numbers, British and American spelling
@@ -21,8 +22,10 @@ duplicates, clusters and segments with words that describe them, searches, and e
 
 from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts
 from sklearn_mcsg.text._clusters import ClusterSummary, TextClusters, cluster_texts
+from sklearn_mcsg.text._deciding import deciding_words
 from sklearn_mcsg.text._duplicates import find_duplicate_texts
 from sklearn_mcsg.text._files import load_word_vectors
+from sklearn_mcsg.text._kinds import KindComparison, KindInCluster, check_kinds, shown_pvalue
 from sklearn_mcsg.text._recipes import explain_texts, make_text_embedding, make_text_similarity
 from sklearn_mcsg.text._search import Queries, TextHits, TextSearch, update_index
 from sklearn_mcsg.text._segments import TextSegments, segment_texts
@@ -34,6 +37,8 @@ from sklearn_mcsg.text.sentences import split_sentences
 __all__ = [
     "ClusterSummary",
     "EmbeddingVectorizer",
+    "KindComparison",
+    "KindInCluster",
     "Queries",
     "TextCalibration",
     "TextClusters",
@@ -42,8 +47,10 @@ __all__ = [
     "TextSegments",
     "TokenisedTexts",
     "calibrate_texts",
+    "check_kinds",
     "cluster_texts",
     "coverage_of",
+    "deciding_words",
     "explain_texts",
     "find_duplicate_texts",
     "load_word_vectors",
@@ -52,6 +59,7 @@ __all__ = [
     "note_on_language",
     "segment_texts",
     "share_of_unknown_words",
+    "shown_pvalue",
     "split_sentences",
     "tokenize",
     "update_index",

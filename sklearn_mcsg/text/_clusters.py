@@ -7,21 +7,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.clustering import PointClusters, cluster_points
+from sklearn_mcsg.clustering import PointClusters, cluster_points, cluster_stability
 from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.text._kinds import KindComparison, check_kinds, compare_kinds
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
 
 _SHOWN = 120  # characters of a typical text in a notebook
+_STABILITY_TEXTS = 4000  # texts that are divided into halves: more take longer and tell the same
+_STABILITY_TEXTS_PER_CLUSTER = 20  # at least, so that halves of small clusters have pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,13 @@ class TextClusters:
         Label, words and texts of each cluster, in the order of the labels. The texts nearest to its centre come first.
     distances : ndarray of shape (n_texts,)
         Distance of each text to the centre of its cluster: one minus the cosine.
+    second : ndarray of shape (n_texts,)
+        The second-best cluster of each text: the other cluster with the nearest centre; -1 if there is only one
+        cluster.
+    margins : ndarray of shape (n_texts,)
+        Distance to the centre of the second-best cluster minus that to the centre of the own one. A margin near 0 means
+        that the text lies between two clusters. It is negative if the other centre is nearer: communities follow the
+        neighbours of a text, not centres. With one cluster it is infinite.
     points : ndarray of shape (n_texts, n_components)
         Embeddings of the texts, at unit length.
     groups : Groups
@@ -91,6 +103,8 @@ class TextClusters:
     labels: np.ndarray
     summaries: list[ClusterSummary]
     distances: np.ndarray
+    second: np.ndarray
+    margins: np.ndarray
     points: np.ndarray
     groups: Groups
     terms: Terms
@@ -101,6 +115,16 @@ class TextClusters:
     def tree(self) -> ClusterTree:
         """The clusters, divided further and merged further, down to at most 200 and up to one."""
         return ClusterTree.around(self.points, self.labels, random_state=0)
+
+    @cached_property
+    def stability(self) -> np.ndarray:
+        """How reliably each cluster is found again in halves of the texts: see `GroupClustering.stability`.
+
+        It is computed when it is first asked for, from a random sample of 4000 texts if there are more, or 20 per
+        cluster.
+        """
+        size = max(_STABILITY_TEXTS, _STABILITY_TEXTS_PER_CLUSTER * len(self))
+        return cluster_stability(self.points, self.labels, len(self), by_cosine=True, sample_size=size, random_state=0)
 
     @property
     def outliers(self) -> np.ndarray:
@@ -163,7 +187,83 @@ class TextClusters:
         new = label_of[self.summaries[merged[0]].members[0]]
         described[new] = self.terms.best(counts[new], int(sizes[new]), sizes.mean(), n_words), name
         summaries = _summaries(label_of, found.center_distances, described)
-        return replace(self, labels=label_of, summaries=summaries, distances=found.center_distances)
+        return replace(
+            self,
+            labels=label_of,
+            summaries=summaries,
+            distances=found.center_distances,
+            second=found.second,
+            margins=found.margins,
+        )
+
+    def compare(
+        self,
+        by: Iterable[Any],
+        *,
+        n_permutations: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+    ) -> KindComparison:
+        """Compare the kinds of texts that a column tells apart, cluster by cluster.
+
+        For each cluster and kind: does the cluster hold more, or less, of this kind than the other clusters do? And
+        does the content of the cluster differ between texts of this kind and its other texts, and by which words?
+
+        Parameters
+        ----------
+        by : iterable of length n_texts
+            The kind of each text, such as a column of the table that the texts come from; 2 to 12 different values.
+        n_permutations : int, default=None
+            Number of random divisions. They exchange whole texts of a cluster. ``None`` means 999, or 100 for each
+            cluster and kind if that is more, at most 9999, so that corrected p-values can be small.
+        random_state : int, RandomState instance or None, default=0
+            Determines what is random: the divisions, and the sample of a cluster of more than 2000 texts.
+        verbose : int, default=0
+            Whether to show progress bars.
+
+        Returns
+        -------
+        comparison : KindComparison
+            One row for each cluster and kind, or for each cluster if there are two kinds.
+
+        See Also
+        --------
+        compare_samples : The test of contents.
+        adjust_pvalues : How p-values are corrected.
+
+        Notes
+        -----
+        Shares are compared by Fisher's exact test, two-sided. Contents are compared by `compare_samples`, with the
+        embedding learnt from the texts of the cluster alone. The clusters were found without the kinds, so both tests
+        keep their level. The p-values of either question are corrected by Holm's method for all clusters and kinds.
+
+        Examples
+        --------
+        >>> from sklearn_mcsg import cluster_texts
+        >>> from sklearn_mcsg.datasets import load_short_texts
+        >>> texts = load_short_texts()
+        >>> clusters = cluster_texts(texts.data, 6)
+        >>> kinds = ["law" if texts.target_names[topic] == "law" else "other" for topic in texts.target]
+        >>> row = clusters.compare(kinds)[2]
+        >>> row.kind, round(row.share, 2), round(row.share_elsewhere, 2), row.share_adjusted < 0.001
+        ('law', 0.44, 0.0, True)
+        >>> row.difference
+        'more court, guilty, trial, lawyer; less goal, ball, club, home'
+        """
+        kinds, codes = check_kinds(by, len(self.texts))
+        if n_permutations is not None:
+            check_positive_integer(n_permutations, "n_permutations")
+        return compare_kinds(
+            self.labels,
+            [summary.title for summary in self.summaries],
+            self.groups,
+            self.pipeline[-1],
+            kinds,
+            codes,
+            n_permutations=n_permutations,
+            random_state=check_random_state(random_state),
+            verbose=verbose,
+        )
 
     def _check(self, labels: list[int], name: str | None) -> None:
         """Raise unless labels are those of clusters and a name is one."""
@@ -278,10 +378,21 @@ def cluster_texts(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    labels, distances, alternatives = found.labels, found.center_distances, found.alternatives
     terms = Terms.of(tokenised, pipeline[0])
-    summaries = _summaries(labels, distances, [(words, None) for words in terms.labels_of(labels, n_words)])
-    return TextClusters(tokenised.texts, labels, summaries, distances, points, groups, terms, pipeline, alternatives)
+    described: list[tuple[list[str], str | None]] = [(words, None) for words in terms.labels_of(found.labels, n_words)]
+    return TextClusters(
+        texts=tokenised.texts,
+        labels=found.labels,
+        summaries=_summaries(found.labels, found.center_distances, described),
+        distances=found.center_distances,
+        second=found.second,
+        margins=found.margins,
+        points=points,
+        groups=groups,
+        terms=terms,
+        pipeline=pipeline,
+        alternatives=found.alternatives,
+    )
 
 
 def _summaries(

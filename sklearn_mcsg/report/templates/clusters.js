@@ -63,7 +63,7 @@ const card = (c, longest) => {
   return html("article",
     { class: `card ${colourOf(node)}`, "data-cluster": c, mouseenter: () => light(c), mouseleave: () => light(-1) },
     html("span", { class: "size" }, count(size, "text")),
-    html("h3", {}, swatch(nodes.slot[node]), named(node)),
+    html("h3", {}, swatch(nodes.slot[node]), named(node)), ...stabilityOf(node),
     bars.length ? html("ul", { class: "bars" }, ...bars.map(word => bar(word, longest))) : mergedParts(node),
     html("ul", { class: "members" }, ...listed(cut.typical[c])),
     ...(size > cut.typical[c].length ? [everyText(c, size)] : []), formOf(node));
@@ -73,6 +73,7 @@ const drawClusters = () => {
   const shares = cut.nodes.slice(0, shown).flatMap(node => wordsOf(node).slice(0, BARS).map(word => word.here));
   const longest = Math.max(.01, ...shares);
   $("clusters").replaceChildren(...cut.nodes.slice(0, shown).map((_, c) => card(c, longest)));
+  drawCertainty();
   $("more").hidden = shown === every;
   $("more").textContent = `Show ${count(every - shown, "smaller cluster")}`;
 };

@@ -142,6 +142,7 @@ const resize = () => {
 };
 const start = async () => {
   await unpack();
+  await unpackCertainty();
   sumLeaves();
   buildGrid();
   findHomes();

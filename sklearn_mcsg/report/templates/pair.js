@@ -48,7 +48,7 @@ const inColours = (i, words, sums, most) => {
 const drawText = (letter, i, content) => {
   const long = texts[i].length > LONG, box = $(`text-${letter.toLowerCase()}`);
   box.replaceChildren(html("span", { class: "letter" }, letter),
-    html("p", { class: "body", dir: "auto", tabindex: long ? 0 : null }, ...content), ofText(i));
+    html("p", { class: "body", dir: "auto", tabindex: long ? 0 : null }, ...content), ofText(i, secondOf(i)));
   if (data.cut[i]) {
     const shown = `The first ${whole(texts[i].length)} of ${count(data.cut[i], "character")} are shown.`;
     box.append(html("p", { class: "of" }, shown));

@@ -92,9 +92,9 @@ const membersOf = c => {
   return members.sort((p, q) => cut.distance[p] - cut.distance[q]);
 };
 
-const ofText = i => {
-  const node = cut.nodes[cut.clusterOf[i]];
-  return html("div", { class: "of" }, html("span", {}, swatch(nodes.slot[node]), named(node)), ...valuesOf(i));
+const ofText = (i, further = []) => {
+  const node = cut.nodes[cut.clusterOf[i]], cluster = html("span", {}, swatch(nodes.slot[node]), named(node));
+  return html("div", { class: "of" }, cluster, ...further, ...valuesOf(i));
 };
 
 // The slider ---------------------------------------------------------------------------------------------------------
