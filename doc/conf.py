@@ -32,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "examples", "figures"]
+exclude_patterns = ["_build", "_templates", "examples", "figures", "paper", "results"]
 autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "autolink"
