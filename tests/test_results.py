@@ -113,3 +113,7 @@ def test_the_article_cites_what_it_lists_and_says_what_the_pages_say():
     assert not [number for number in numbers(body) if re.search("[.,]", number) and not occurs(number, among)]
     assert "name: The sklearn_mcsg developers" in head
     assert 700 <= len(re.sub(r"^\|.*$", "", body, flags=re.MULTILINE).split()) <= 1000
+
+
+def test_no_page_is_overwritten_by_one_that_sphinx_writes():
+    assert not [path for name in ("search", "genindex", "py-modindex") for path in DOC.glob(f"{name}.*")]
