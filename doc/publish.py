@@ -38,7 +38,8 @@ def publish(pages, site):
     )
     (site / "index.html").write_text(_ENTRY.format(names[0]), encoding="utf8")
     for name in ("llms.txt", "sitemap.xml"):
-        shutil.copy(site / names[0] / name, site)
+        if (site / names[0] / name).exists():
+            shutil.copy(site / names[0] / name, site)
     (site / ".nojekyll").touch()  # or the server leaves out folders such as _static
 
 

@@ -51,7 +51,7 @@ def sections_with_figures():
     readme = (ROOT / "README.md").read_text(encoding="utf8")
     sections = re.split(r"^## ", re.sub(r"^```.*?^```", "", readme, flags=re.MULTILINE | re.DOTALL), flags=re.MULTILINE)
     linked = {
-        section: [DOC / name for name in re.findall(r"\(doc/([\w/]+\.(?:md|rst))\)", section)] for section in sections
+        section: [DOC / name for name in re.findall(r"\(doc/([\w/-]+\.(?:md|rst))\)", section)] for section in sections
     }
     return {
         section.splitlines()[0]: (section, pages)
