@@ -4,7 +4,7 @@ BIN := .venv/bin
 TEXTS := sklearn_mcsg/datasets/short_texts.csv
 unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
-.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags doc dist release-check clean
+.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags paper-pdf doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -92,6 +92,15 @@ bags: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make bags DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/bags.py --data $(DATA)
 
+# The article on the package, in the form of the Journal of Open Source Software; pandoc and typst come from the package index
+paper-pdf: .venv/article
+	@mkdir -p doc/_build
+	$(BIN)/python -c "import pypandoc; pypandoc.convert_file('doc/paper/paper.md', 'typst', outputfile='doc/_build/paper.typ', \
+	extra_args=['--standalone', '--citeproc', '--bibliography=doc/paper/paper.bib', '--variable=papersize=a4', \
+	'--metadata=author=The sklearn_mcsg developers'])"
+	$(BIN)/python -c "import typst; typst.compile('doc/_build/paper.typ', output='doc/_build/paper.pdf', root='doc')"
+	@echo "Open doc/_build/paper.pdf"
+
 # make doc SPHINX="-t published": with a menu of versions, as the workflow doc.yml publishes them
 doc: .venv/doc
 	$(BIN)/python -m sphinx -W --keep-going -b html $(SPHINX) doc doc/_build/html
@@ -145,6 +154,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --group lint
 	@touch $@
 
-.venv/dist .venv/review: .venv/%: .venv/pip pyproject.toml
+.venv/dist .venv/review .venv/article: .venv/%: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --group $*
 	@touch $@

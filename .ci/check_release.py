@@ -59,12 +59,15 @@ def differences(archive: str, names: set[str], expected: set[str]) -> list[str]:
 def check_version(version: str) -> list[str]:
     """Problems of a version; one under development needs no date."""
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf8")
+    recipe = (ROOT / ".ci" / "conda" / "recipe.yaml").read_text(encoding="utf8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
     problems = []
     if f"\nversion: {version}\n" not in citation:
         problems.append(f"CITATION.cff does not say version: {version}")
     if ".dev" in version:
         return problems
+    if f'\n  version: "{version}"\n' not in recipe:
+        problems.append(f"the recipe does not say version: {version}")
     date = re.search(rf"^## {re.escape(version)} \((\d{{4}}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
     if date is None:
         problems.append(f"CHANGELOG.md has no section for {version} with a date")
@@ -82,16 +85,22 @@ def placeholders() -> list[str]:
 
 def check_copies() -> list[str]:
     """Problems of files that repeat what pyproject.toml says."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+    project = pyproject["project"]
     recipe = (ROOT / ".ci" / "conda" / "recipe.yaml").read_text(encoding="utf8")
-    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
-    required = {line.strip(" -").replace(" ", "") for line in run.splitlines() if "python_min" not in line}
+    host, run = (
+        {line.strip(" -").replace(" ", "") for line in part.splitlines() if re.match(r" +- (?!python |pip$)", line)}
+        for part in re.search(r"^  host:\n(.*?)^  run:\n(.*?)\n\n", recipe, re.MULTILINE | re.DOTALL).groups()
+    )
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf8")
     tested = re.findall(r'"([^"]+)"', re.search(r"^ +python: \[(.*)\]$", workflow, re.MULTILINE)[1])
     supported = [version for line in project["classifiers"] for version in re.findall(r"Python :: (3\.\d+)$", line)]
     problems = []
-    if required != set(project["dependencies"]):
+    if run != set(project["dependencies"]) or host != set(pyproject["build-system"]["requires"]):
         problems.append("the recipe and pyproject.toml require different versions")
+    commands = [f"      - {name} = {target}\n" for name, target in project["scripts"].items()]
+    if f"    entry_points:\n{''.join(commands)}\n" not in recipe:
+        problems.append("the recipe and pyproject.toml install different commands")
     if tested != supported or project["requires-python"] != f">={supported[0]}":
         problems.append("the workflow tests other versions of Python than pyproject.toml says are supported")
     return problems

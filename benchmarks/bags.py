@@ -1,6 +1,6 @@
 """Multiple-instance data, bags with one label each: groups against vectors made of means, minima and maxima.
 
-    python benchmarks/bags.py --data DIR [--to doc/bags] [--repeats 5] [--trees 300]
+    python benchmarks/bags.py --data DIR [--to doc/results/bags] [--repeats 5] [--trees 300]
 
 DIR holds `bags/musk1.npz` and `bags/elephant.npz`, with `vectors`, `offsets` and `labels` (0 or 1 for each bag).
 """
@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from results import write_results
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -109,40 +110,21 @@ def measured(folder, repeats, n_trees):
     return found
 
 
-PAGE = """# Bags with one label
-
-Multiple-instance data: a bag of vectors has one label. Accuracy over ten folds, {repeats} times, with the standard
-deviation over the repetitions. Features are standardised over all vectors, without labels. C of each support vector
-machine is chosen among 1, 10 and 100 by five folds inside the training data; trees are {trees} extremely randomised
-ones. The embeddings have `prior_strength=1`; nothing else was chosen.
-
-| | {names} |
-|---|{columns}
-{rows}
-A scaler or trees after the rotated embedding lose: its last components are noise of tiny variance, which a scaler
-brings to unit variance, and trees cannot find features that a rotation has mixed. `GroupEmbedding(rotate=False)` gives
-the coordinates as they are, a mean and a log variance for each feature. `ModelComparisonClassifier` has one model for
-each class and is weak where a class is a mixture, as "any picture without an elephant" is. Where one vector of a bag
-decides, as in Elephant, trees on means, minima and maxima are the best of all.
-"""
-
-
-def page(found, repeats, n_trees):
+def table(found):
     every = found | {name: [f"{value:.2f}" for value in values] for name, values in PUBLISHED.items()}
-    rows = "".join(f"| {name} | {' | '.join(values)} |\n" for name, values in every.items())
-    names, columns = " | ".join(DATA.values()), "--:|" * len(DATA)
-    return PAGE.format(repeats=repeats, trees=n_trees, names=names, columns=columns, rows=rows)
+    lines = [f"| | {' | '.join(DATA.values())} |", "|---|" + "--:|" * len(DATA)]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(values)} |" for name, values in every.items())])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--to", type=Path, default=Path("doc/bags"))
+    parser.add_argument("--to", type=Path, default=Path("doc/results/bags"))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--trees", type=int, default=300)
     options = parser.parse_args()
     found = measured(options.data, options.repeats, options.trees)
-    options.to.with_suffix(".md").write_text(page(found, options.repeats, options.trees), encoding="utf8")
+    write_results(options.to, {"accuracy": table(found)})
 
 
 if __name__ == "__main__":

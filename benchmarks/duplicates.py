@@ -1,6 +1,6 @@
 """Near-copies and look-alikes of sentences, made by rule: which methods tell them apart.
 
-    python benchmarks/duplicates.py --data DIR [--to doc/duplicates.md] [--seed 0]
+    python benchmarks/duplicates.py --data DIR [--to doc/results/duplicates] [--seed 0]
 
 DIR holds `sts/STS*.tsv` (gold, sentence, sentence) and may hold folders of static models. The rules below make one
 planted text from each sentence: a near-copy or a look-alike, by turns, or one that differs in a sign, and then the
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from datasketch import MinHash
+from results import write_results
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
@@ -28,7 +29,6 @@ from vectors import GLOVE, PUNCTUATION, static_models
 
 from sklearn_mcsg import EmbeddingVectorizer, MeanVector, find_duplicate_texts, make_text_embedding
 from sklearn_mcsg.text.sources import open_table
-from sklearn_mcsg.text.wording import LIGHT_ENGLISH
 
 FEWEST_WORDS = 4  # of a sentence that is changed
 TUNED_ON = ("STS12", "STS13", "STS14")
@@ -562,8 +562,8 @@ def parts_table(tasks, seed):
     found = {"MinHash": minhash, "TF-IDF": tf_idf, "**find_duplicate_texts**": duplicates(None)}
     found[f"**find_duplicate_texts**, overlap {best}"] = overlapping(best)
     rows = {name: measure_parts(method, tuning, test) for name, method in found.items()}
-    heading = ["", "precision", "recall"]
-    return len(test[1]), table(heading, [[name, *(f"{value:.3f}" for value in row)] for name, row in rows.items()])
+    heading = [f"{len(test[1]):,} pairs", "precision", "recall"]
+    return table(heading, [[name, *(f"{value:.3f}" for value in row)] for name, row in rows.items()])
 
 
 # The page -----------------------------------------------------------------------------------------------------------
@@ -593,82 +593,44 @@ FIGURES = {
 }
 
 
-def page(results, tuning, test, texts, parts):
-    """The tables, from the results of all methods."""
+def tables(results, tuning, test, texts, parts):
+    """What the page shows, from the results of all methods."""
     rules = [rule for rule in RULES if (test.rules == rule).any()]
     shown = [name for name in results if "exact" not in name and "embeddings" not in name]
     n_copies, n_counted = test.is_copy.sum(), test.counted.sum()
-    counts = f"{n_copies:,} near-copies and {n_counted - n_copies:,} look-alikes"
     by_rule = [
         [f"{rule} ({(test.rules == rule).sum():,})", *(f"{results[name].by_rule[k]:.3f}" for name in shown)]
         for k, rule in enumerate(rules)
     ]
-    n_parts, parts_rows = parts
-    paragraphs = [
-        "# Duplicate texts",
-        f"Which methods tell near-copies from look-alikes: {counts}, made by rule from the sentences of STS15 and "
-        f"STS16, one from each. The corpus is all {len(test.corpus):,} sentences and planted texts. "
-        "`find_duplicate_texts` runs at its default, and a pair is joined if both texts are in one set. The other "
-        f"methods see the pairs only; their thresholds have the highest F1 on {tuning.counted.sum():,} pairs made in "
-        "the same way from STS12 to STS14. Pairs that differ in a sign or in the places of two words are counted in "
-        "the second column only, because most methods drop signs and the order of words, and their best thresholds "
-        "would then join nearly all pairs. The highest F1 of TF-IDF and of cosines is that of joining nearly all pairs "
-        "in any case: the last column says what they find at a high precision. It favours them, because its threshold "
-        'is the best for the pairs of the table itself. "Same words" ignores case and punctuation, MinHash estimates '
-        "the overlap of character 3-grams from 128 permutations, and TF-IDF is the cosine of weighted character 3- to "
-        "5-grams.",
-        table(
+    found = {
+        "counts": f"{n_copies:,} near-copies and {n_counted - n_copies:,} look-alikes, in a corpus of "
+        f"{len(test.corpus):,} sentences and planted texts; thresholds are from {tuning.counted.sum():,} pairs.",
+        "methods": table(
             list(FIGURES),
             [
                 [name, *(f"{getattr(result, field):.3f}" for field in FIGURES.values() if field)]
                 for name, result in results.items()
             ],
         ),
-        "The rules of `find_duplicate_texts` were written for the kinds of changes that the benchmark makes, and "
-        "checked on STS12 to STS14; the sentences here are others, the kinds of changes are the same. Its rules for "
-        "British and American spelling were made to cover the benchmark's list of words, so the recall of 1 says only "
-        "that they do. The figures were seen before: earlier versions joined .744 of the pairs that differ in a sign, "
-        "and none with another spelling, with numbers in words, or with HTML. "
-        f"{len(set(ADVERBS) - LIGHT_ENGLISH)} of the {len(ADVERBS)} adverbs put in are not on its list of light words. "
-        "A content word is replaced by one of the ten words that are nearest in GloVe 6B 50d. A typing error is one "
-        "insertion, deletion, replacement or exchange anywhere in a word of four letters or more; two of them are made "
-        "in a word of eight letters or more. Errors in the first letter and letters added at the end are not "
-        "recognised, because they often make another name, or another form of a word. Words that change places are "
-        "two names of the benchmark's list, or else any two content words.",
-        "## By rule",
-        "Share of pairs joined: 1 is best for near-copies, the first twelve rules, and 0 for look-alikes. MinHash and "
-        "the cosine of GloVe means find more of the typing errors, but they join numbers and negations that differ. "
-        "Only `find_duplicate_texts` keeps texts apart that differ in a sign or in the places of words.",
-        table(["rule (pairs)", *shown], by_rule),
-        "## Another last sentence",
-        f"{n_parts:,} pairs of texts of three sentences each, from STS15 and STS16. In near-copies the first two "
-        "sentences are the same, in look-alikes only the last one is. Thresholds and the overlap are those with the "
-        "highest F1 on pairs of STS12 to STS14. MinHash has the higher precision here, `find_duplicate_texts` with an "
-        "overlap the higher recall. By default it joins no pair: the last sentence makes a difference.",
-        parts_rows,
-        "## Pairs judged by people",
-        "Share of the pairs of STS15 and STS16 that are joined. Those rated 4.8 or more mean the same, but most say it "
-        "in other words, and then they are not duplicates here. Those rated 3 to 4 share a part of their meaning.",
-        table(
+        "rules": table(["rule (pairs)", *shown], by_rule),
+        "parts": parts,
+        "judged": table(
             ["", *(f"{name} ({chosen.sum():,})" for name, chosen in test.ratings.items())],
             [[name, *(f"{share:.3f}" for share in result.judged)] for name, result in results.items()],
         ),
-    ]
+    }
     if texts:
         sets = find_duplicate_texts(texts)
-        paragraphs += [
-            "## Package descriptions",
-            f"Of {len(texts):,} different descriptions of Debian packages, many of which differ in a name or a number "
-            f"only, `find_duplicate_texts` joins {sum(map(len, sets))}{':' if sets else '.'}",
-            *(["\n".join(f"- {' | '.join(f'`{texts[i]}`' for i in members)}" for members in sets)] if sets else []),
-        ]
-    return "\n\n".join([*paragraphs, "Written by `make paper`."]) + "\n"
+        head = f"Of {len(texts):,} different descriptions, {sum(map(len, sets))} are joined{':' if sets else '.'}"
+        joined = [f"- {' | '.join(f'`{texts[i]}`' for i in members)}" for members in sets]
+        found["descriptions"] = "\n".join([head, *([""] if sets else []), *joined])
+    return found
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with sts/STS*.tsv")
-    parser.add_argument("--to", type=Path, default=Path("doc/duplicates"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/duplicates"), help="folder of the tables")
     parser.add_argument("--seed", type=int, default=0, help="determines the planted texts")
     options = parser.parse_args(arguments)
     tasks = read_tasks(options.data / "sts")
@@ -679,10 +641,8 @@ def main(arguments=None):
         start = time.perf_counter()
         results[name] = measure(method, tuning, test)
         print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
-    text = page(results, tuning, test, descriptions(3000, options.seed), parts_table(tasks, options.seed))
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+    texts, parts = descriptions(3000, options.seed), parts_table(tasks, options.seed)
+    write_results(options.to, tables(results, tuning, test, texts, parts))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Speakers recognised from frames of sound: groups against means, covariances, mixtures and warped series.
 
-    python benchmarks/frames.py --data DIR [--to doc/frames] [--no-peers]
+    python benchmarks/frames.py --data DIR [--to doc/results/frames] [--no-peers]
 
 DIR holds `japanese_vowels/TRAIN.ts` and `TEST.ts` in the format of the UEA archive: one utterance per line, one
 comma-separated list per coefficient, separated by colons, the speaker last. DTW needs tslearn and MiniRocket needs
@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from results import write_results
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -258,7 +259,7 @@ def table(rows, columns, bold=True):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with japanese_vowels/TRAIN.ts and TEST.ts")
-    parser.add_argument("--to", type=Path, default=Path("doc/frames"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/frames"), help="folder of the tables")
     parser.add_argument("--no-peers", action="store_true", help="leave out DTW and MiniRocket, which take minutes")
     options = parser.parse_args(arguments)
     folder = options.data / "japanese_vowels"
@@ -267,31 +268,13 @@ def main(arguments=None):
     train, test = read(folder / "TRAIN.ts"), read(folder / "TEST.ts")
     found = accuracies(train, test, not options.no_peers)
     unknown = rejections(train, test)
-    sizes = [len(x) for x in train[0] + test[0]]
-    parts = [
-        "# Speakers from frames of sound",
-        f"Japanese Vowels: {len(train[0])} utterances of two vowels for training and {len(test[0])} for testing, by "
-        f"{len(np.unique(train[1]))} speakers; {min(sizes)} to {max(sizes)} frames of {train[0][0].shape[1]} cepstral "
-        "coefficients each. Methods of this package are in bold, with "
-        f"`prior_strength={PRIOR_STRENGTH:g}`. The constant of each SVC (1, 10, 100) and whether features are "
-        "standardised are chosen by cross-validation on the training set.",
-        "## Accuracy\n\nOn the test set: from the frames alone; from frames beside their differences "
-        f"(`numpy.gradient`); and from the frames of {FEW[0]} to {FEW[-1]} training utterances per speaker, unequal in "
-        f"number, on average over {DRAWS} draws.",
-        table(found, ["frames", "with differences", "few utterances"]),
-        f"One test utterance is {1 / len(test[0]):.4f}, so differences of a few thousandths mean little. DTW and "
-        "MiniRocket take series and use their order; all other methods do not, except through the differences.",
-        "## An unknown speaker\n\nEach speaker in turn is left out of training. Share of that speaker's test "
-        "utterances that are rejected, on average over the speakers and for the hardest one, and share of the others', "
-        f"at `level={LEVEL:g}`, from the frames alone. The two baselines take the same level from quantiles of "
-        "left-out utterances.",
-        table(unknown, ["unknown, mean", "unknown, least", "known"], bold=False),
-        "Written by `make frames`.",
-    ]
-    text = "\n\n".join(parts) + "\n"
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+    write_results(
+        options.to,
+        {
+            "accuracy": table(found, ["frames", "with differences", "few utterances"]),
+            "unknown": table(unknown, ["unknown, mean", "unknown, least", "known"], bold=False),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Nearest neighbours and clusters of labelled short texts, for each similarity, over random samples.
 
-    python benchmarks/grouping.py --data DIR [--to doc/grouping] [--texts 1500] [--seeds 5]
+    python benchmarks/grouping.py --data DIR [--to doc/results/grouping] [--texts 1500] [--seeds 5]
 
 DIR holds `grouping/*.tsv`, with one label and one text per line, and may hold folders of static models. Texts are read
 by GloVe, by each static model, and as the package reads them by default. The script measures, for each method, the
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from encoder import own_encoder
+from results import write_results
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -251,27 +252,13 @@ def table(results, measures=MEASURES):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with grouping/*.tsv")
-    parser.add_argument("--to", type=Path, default=Path("doc/grouping"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/grouping"), help="folder of the tables")
     parser.add_argument("--texts", type=int, default=1500, help="number of texts per sample")
     parser.add_argument("--seeds", type=int, default=5, help="number of samples")
     options = parser.parse_args(arguments)
     paths = sorted((options.data / "grouping").glob("*.tsv"))
     if not paths:
         raise SystemExit(f"No .tsv files with labelled texts in {options.data / 'grouping'}.")
-    parts = [
-        "# Grouping short texts",
-        f"Word vectors: GloVe 6B 50d, unless others are named. Samples of {options.texts} texts; mean and "
-        f"standard deviation over {options.seeds} samples. Neighbours: accuracy over five folds. Clusters: "
-        "`AgglomerativeClustering` with average linkage, `SpectralClustering` on ten nearest neighbours and, for "
-        "methods that give vectors, `KMeans` at unit length and `GroupClustering`, all at the true number of classes. "
-        "`GroupClustering` keeps the most modular of several partitions of the neighbour graph. Without a number, it "
-        "finds as many clusters as are found again in random halves of the texts. "
-        "With the default vectors, the last row is what `mcsg cluster` does. "
-        "TF-IDF is sublinear, of stems "
-        "(English Snowball) without stop words, fitted to the sample. "
-        "Pooled linkage finds the number of clusters itself. Words of one text are correlated, so texts must be set "
-        "as the unit of observation.",
-    ]
     glove = glove_reader()
     sections = {"": (word_methods(), glove)}
     for name, source in static_models(options.data).items():
@@ -280,22 +267,15 @@ def main(arguments=None):
     for path in paths:
         print(f"{path.stem} ...", flush=True)
         samples = read_samples(path, options.texts, options.seeds)
-        title = TITLES.get(path.stem, path.stem)
-        parts.append(f"## {title}")
+        parts = []
         common = measure(baselines(), glove, samples)
         for heading, (methods, reader) in sections.items():
             parts.append(heading + table({**common, **measure(methods, reader, samples)}))
         pooled, curves = measure_clusterings(glove, samples)
         k = len(np.unique(samples[0][1]))
-        figure = options.to.with_name(f"{options.to.name}_{path.stem}.png")
-        options.to.parent.mkdir(parents=True, exist_ok=True)
-        evidence_figure(curves, k, title, figure)
         parts.append(f"`ModelComparisonClustering` with pooled linkage and default weights:\n\n{table(pooled, POOLED)}")
-        parts.append(f"![Criterion by number of clusters]({figure.name})")
-    text = "\n\n".join([*parts, "Written by `make paper`."]) + "\n"
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+        write_results(options.to, {path.stem: "\n\n".join(parts)})
+        evidence_figure(curves, k, TITLES.get(path.stem, path.stem), options.to / f"{path.stem}.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How well p-values of pairs of texts keep their level, within a kind of text and across kinds.
 
-    python benchmarks/levels.py --data DIR [--to doc/levels]
+    python benchmarks/levels.py --data DIR [--to doc/results/levels]
 
 DIR holds `sts/STS*.tsv`: lines of gold score, sentence, sentence. The pairs of each sub-task are divided into halves.
 Pipelines are fitted and calibrated on the sentences of one half, and asked about random pairs of the other half.
@@ -10,9 +10,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from results import write_results
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
-from vectors import DEFAULT_NAME, GLOVE, PUNCTUATION
+from vectors import GLOVE, PUNCTUATION
 
 from sklearn_mcsg import SIF, EmbeddingVectorizer, calibrate_texts, make_text_embedding, make_text_similarity
 
@@ -119,34 +120,15 @@ def cross_table(names, shares):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with sts/STS*.tsv")
-    parser.add_argument("--to", type=Path, default=Path("doc/levels"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/levels"), help="folder of the tables")
     parser.add_argument("--pairs", type=int, default=20_000, help="number of random pairs asked about")
     options = parser.parse_args(arguments)
     tasks = read_tasks(options.data / "sts")
     tasks = [task for task in tasks if task.name in KINDS] or tasks
     names = [KINDS.get(task.name, task.name) for task in tasks]
-    sizes = ", ".join(f"{name} {len(halves(task)[0].texts)}" for name, task in zip(names, tasks, strict=True))
-    parts = [
-        "# Levels of p-values",
-        f"Vectors: {DEFAULT_NAME}, unless GloVe 6B 50d is named. Kinds of text, with the number of sentences fitted "
-        f"to: {sizes}. {options.pairs:,} random pairs of other sentences of each kind are asked about. Tables show the "
-        "share whose p-value is at most the level.",
-        "## Texts of one kind",
-        "Fitted and calibrated on texts of one kind, asked about others of that kind: mean over the kinds, with the "
-        "least and the greatest. The quarters are by the shorter text of a pair. The last row is the share of pairs "
-        "that people rate 4 or more out of 5 whose p-value is at most .01, by folds.",
-        level_table(tasks, options.pairs),
-        "## Texts of another kind",
-        "Level .01, `make_text_embedding`. Rows: the kind that the pipeline was fitted to and calibrated on. Columns: "
-        "the kind asked about. Last row: calibrated on texts of the kind asked about, with the pipelines fitted to the "
-        "other kinds.",
-        cross_table(names, across(make_text_embedding, tasks, options.pairs, 0.01)),
-        "Written by `make paper`.",
-    ]
-    text = "\n\n".join(parts) + "\n"
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+    shares = across(make_text_embedding, tasks, options.pairs, 0.01)
+    tables = {"one_kind": level_table(tasks, options.pairs), "other_kind": cross_table(names, shares)}
+    write_results(options.to, tables)
 
 
 if __name__ == "__main__":

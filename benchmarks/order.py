@@ -1,6 +1,6 @@
 """Pairs of sentences that differ in the order of their words: which methods tell one meaning from two, and the price.
 
-    python benchmarks/order.py --data DIR [--to doc/order] [--texts 1500] [--seeds 5]
+    python benchmarks/order.py --data DIR [--to doc/results/order] [--texts 1500] [--seeds 5]
 
 DIR holds `paws/dev.tsv` (1 for one meaning or 0 for two, sentence, sentence), `sts/STSyy.TASK.tsv` (gold score,
 sentence, sentence) and `grouping/*.tsv` (label, text), and may hold folders of static models. The bundled short texts
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from encoder import own_encoder
 from grouping import TITLES, accuracy_of_neighbors, read_samples
+from results import write_results
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -22,7 +23,6 @@ from sts import correlation, read_pairs, read_tasks
 from tfidf import Cosine, content_stems, tf_idf
 from vectors import (
     DEFAULT,
-    DEFAULT_NAME,
     GLOVE,
     default_reader,
     embedding,
@@ -172,7 +172,7 @@ def winners(columns, rows):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with paws, sts and grouping")
-    parser.add_argument("--to", type=Path, default=Path("doc/order"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/order"), help="folder of the tables")
     parser.add_argument("--texts", type=int, default=1500, help="number of labelled texts per sample")
     parser.add_argument("--seeds", type=int, default=5, help="number of samples")
     options = parser.parse_args(arguments)
@@ -182,37 +182,12 @@ def main(arguments=None):
         print(f"{name} ...", flush=True)
         rows |= {(name, method): values for method, values in measure(methods, reader, columns).items()}
     components = {(n,): values for n, values in measure(component_methods(), default_reader(), columns).items()}
-    gold = columns[PAWS][0].gold
-    parts = [
-        "# Order",
-        f"{len(gold):,} pairs of sentences (PAWS-Wiki) of nearly the same words, often in another order; "
-        f"{np.mean(gold):.0%} of them have one meaning. The figure is the area under the ROC curve: how often a pair "
-        "of one meaning is nearer than a pair of two, where 0.5 is chance. The other columns say what a method is "
-        "worth elsewhere: Spearman's correlation with human ratings on STS 2012 to 2016, weighted by pairs, and the "
-        f"accuracy of 10 nearest neighbours on labelled texts (samples of {options.texts}, mean over {options.seeds}). "
-        f"The default vectors are {DEFAULT_NAME}. Every method is fitted to the texts that it compares. TF-IDF is of "
-        "stems, without stop words where it counts sequences. Neighbours by WMD would take an hour and are left out.",
-        table(["vectors", "method"], columns, rows),
-        "A bag of words is nearly the same for both sentences of a pair, whatever they mean. Means of vectors, SIF, "
-        "the encoders of static models, WMD and TF-IDF of single words see bags, so no weights and no better vectors "
-        "lift them clear of chance, and neither does the embedding at order 0. The factor `order` weighs how the words "
-        "change from the beginning of a text to its end: more of it tells more pairs apart, and costs more where order "
-        "does not matter. TF-IDF sees order if it counts sequences of words. It then needs the very same words, which "
-        "these pairs have and the sentences of STS do not.",
-        f"The best embedding and the best of the other methods, by column:\n\n{winners(columns, rows)}",
-        f"`make_text_embedding` uses order 0.5, at which little is lost elsewhere. On these pairs it has "
-        f"{rows['default', f'{OURS} 0.5'][0]:.3f}, and TF-IDF of up to 3 words "
-        f"{rows['none', 'TF-IDF, up to 3 words'][0]:.3f}: whoever looks for changed places of words in nearly equal "
-        "sentences should raise `order` or count sequences.",
-        "## Components\n\nThe default vectors at order 0.5, cut to the leading components. Meaning is in the first "
-        "ones, order in all.",
-        table(["components"], columns, components),
-        "Written by `make paper`.",
-    ]
-    text = "\n\n".join(parts) + "\n"
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+    tables = {
+        "methods": table(["vectors", "method"], columns, rows),
+        "best": winners(columns, rows),
+        "components": table(["components"], columns, components),
+    }
+    write_results(options.to, tables)
 
 
 if __name__ == "__main__":

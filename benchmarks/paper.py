@@ -1,6 +1,6 @@
 """Reproduce the tables and figures of "Model Comparison for Semantic Grouping" (Vargas et al., ICML 2019).
 
-    python benchmarks/paper.py --data DIR [--to doc/paper] [--resamples 1000]
+    python benchmarks/paper.py --data DIR [--to doc/results/paper] [--resamples 1000]
 
 DIR holds `sts/STSyy.TASK.tsv` (gold score, sentence, sentence; tokens separated by spaces), word vectors `*.npz`
 (arrays `words`, `vectors` and, if words are not sorted by frequency, `rank`), folders of static models
@@ -19,9 +19,10 @@ import numpy as np
 from encoder import own_encoder
 from joblib import Parallel, delayed
 from penalty import write_figures
+from results import write_results
 from sts import System, bootstrap, correlation, mmd_test, published, read_counts, read_tasks, read_vectors
 from tfidf import tf_idf
-from vectors import DEFAULT, DEFAULT_NAME, GLOVE, centered, embedding, installed_models
+from vectors import DEFAULT, GLOVE, centered, embedding, installed_models
 
 from sklearn_mcsg import SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 
@@ -347,40 +348,21 @@ ORDERINGS = [  # better, worse, years
     ("Diag+AIC", "Diag+BIC", ("STS12", "STS16")),
     ("Diag+AIC", "Diag+Bayes", ("STS12", "STS16")),
 ]
-NOTES = """The tables show Spearman's correlation with the gold standard, by year and on average,
-with sub-tasks weighted by their number of pairs. Values in brackets are those listed in the authors' code for the
-full GloVe 840B (the text of the paper gives 0.656 for the average of Diag+AIC). Intervals are bootstrapped over the
-pairs, with the same resamples for all systems. Tokens are split by `str.split`. The systems of the paper use raw,
-unweighted vectors padded with "."; SIF uses Wikipedia frequencies. "Offline", "prior" and "Bayes" systems are fitted on
-the sentences of each sub-task, the "online" `centered` system on 200 sentences of other years, the
-"online" embedding and half-whitened mean on 2000. TF-IDF is the cosine of sublinear TF-IDF vectors of stems (English
-Snowball), fitted on the sentences of each sub-task; stop words stay, which is better here."""
-
-
-OTHER = "`all`: the pairs of each year taken together, without regard to their sub-task, then the mean over years."
-KINDS = {
-    "static": """A word is the sum of the model's tokens in it, and its frequency is part of its vector, so means and
-WMD are unweighted. "Offline" systems weigh words by the norm of their vectors, as `make_text_embedding` does. The
-model's own encoder takes the mean of its tokens over the whole sentence.""",
-    "default": f"""The vectors of words are {DEFAULT_NAME}. The cosine of means is of the same weighted vectors, with
-those of punctuation. "Diag centered" is `make_text_similarity`, and the last row is `make_text_embedding`, where
-`order` is 0.5; with 0, slopes along the sentence do not count.""",
-}
 
 
 def report(vectors, result):
     beside = vectors.published
-    parts = [f"## {vectors.name}"]
-    if vectors.kind in KINDS:
-        parts += [KINDS[vectors.kind], score_table(result, result.names, False), f"### Other averages\n\n{OTHER}"]
-        return "\n\n".join([*parts, measures_table(result, result.names)])
+    if vectors.kind != "words":
+        averages = f"### Other averages\n\n{measures_table(result, result.names)}"
+        return f"{score_table(result, result.names, False)}\n\n{averages}"
+    parts = []
     for title, names in SECTIONS.items():
         parts.append(f"### {title}\n\n{score_table(result, names, beside)}")
         if title.startswith("Spherical"):
             parts.append(information_table(result))
     every = dict.fromkeys(name for names in SECTIONS.values() for name in names)
     measured = [name for name in MEASURED if name in result.names]
-    parts += [f"### Other averages\n\n{OTHER}\n\n{measures_table(result, measured)}"]
+    parts += [f"### Other averages\n\n{measures_table(result, measured)}"]
     parts += [f"### Ranking of systems\n\n{orderings(result)}"]
     parts += [f"### Significance\n\n{significance_table(result, every)}", mmd_list(result)]
     return "\n\n".join(parts)
@@ -390,40 +372,22 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with sentences, vectors and counts")
     parser.add_argument("--vectors", type=Path, action="append", default=[], help="file of additional word vectors")
-    parser.add_argument("--to", type=Path, default=Path("doc/paper"), help="path of .md and .png, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/paper"), help="folder of tables and figures")
     parser.add_argument("--resamples", type=int, default=1000, help="number of bootstrap resamples")
     parser.add_argument("--no-wmd", action="store_true", help="leave out the word mover's distance")
     options = parser.parse_args(arguments)
     tasks = read_tasks(options.data / "sts")
     counts = read_counts(options.data / "enwiki_vocab_min200.txt")
-    n_pairs = sum(len(t.gold) for t in tasks)
-    parts = [f"# The tables of the paper, reproduced\n\n{len(tasks)} sub-tasks, {n_pairs:,} pairs. {NOTES}"]
-    timing = ""
+    tables = {}
     for vectors in read_vectors(options.data, options.vectors):
         print(f"{vectors.name} ...", flush=True)
         wmd = not options.no_wmd
-        parts.append(report(vectors, run(vectors, tasks, counts, options.resamples, wmd)))
-        if not timing:
-            shares = threshold_table(vectors, tasks, counts)
-            timing = (
-                f"## Thresholds\n\n{vectors.name}: share of pairs that `similar` calls similar. Calibrated on the "
-                f"sentences of half of the pairs and tested on the other half.\n\n{shares}\n\n"
-                f"## Running times\n\n{vectors.name}: {n_pairs:,} pairs on {JOBS} cores, excluding the lookup of "
-                f"vectors.\n\n"
-                f"{time_table(running_times(vectors, tasks, counts, wmd))}"
-            )
-    options.to.parent.mkdir(parents=True, exist_ok=True)
+        tables[vectors.name] = report(vectors, run(vectors, tasks, counts, options.resamples, wmd))
+        if "thresholds" not in tables:
+            tables["thresholds"] = threshold_table(vectors, tasks, counts)
+            tables["times"] = time_table(running_times(vectors, tasks, counts, wmd))
+    write_results(options.to, tables)
     write_figures(options.to)
-    name = options.to.name
-    parts += [
-        timing,
-        "## TIC penalty if the model is true\n\nMean and standard deviation over 40 groups.",
-        f"![Standard normal]({name}_normal.png)\n\n![Uniform on the sphere]({name}_sphere.png)",
-        "Written by `make paper`.",
-    ]
-    text = "\n\n".join(parts) + "\n"
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
 
 
 if __name__ == "__main__":

@@ -41,8 +41,6 @@ def on_sphere(rng, *shape):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-def write_figures(to):
-    penalty_figure(
-        to.with_name(f"{to.name}_normal.png"), ("diag", "spherical"), lambda r, *s: r.normal(size=s), "Standard normal"
-    )
-    penalty_figure(to.with_name(f"{to.name}_sphere.png"), ("vmf",), on_sphere, "Uniform on the sphere")
+def write_figures(folder):
+    penalty_figure(folder / "normal.png", ("diag", "spherical"), lambda r, *s: r.normal(size=s), "Standard normal")
+    penalty_figure(folder / "sphere.png", ("vmf",), on_sphere, "Uniform on the sphere")

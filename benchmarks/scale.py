@@ -172,34 +172,30 @@ def partitions(path, queries, n_parts=20):
     return (building, moved[0]), (searching, moved[1]), (clustering_seconds, moved[2]), memory
 
 
-SEARCH = """Texts of 15 words are simulated from the words of GloVe. The index is built from texts, by
-`make_text_embedding`, with all 918 components or with 256, or with GloVe alone and without the order of words, or by
-`make_text_similarity` with GloVe. One query at a time is timed, warm. MiB is the peak memory of the whole process,
-texts included.
-
+SEARCH = """\
 | texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
 |--:|---|--:|--:|--:|--:|--:|--:|"""
-CLUSTERS = """Clusters of the same texts, embedded with 256 components, as `GroupClustering` finds them. Processor
-seconds are those of all threads and processes. Of more than 20,000 texts a sample is clustered, and the others join the
-nearest centre.
-
+CLUSTERS = """\
 | texts | clusters | found | processor s, embedding | processor s, clusters | seconds of both | MiB |
 |--:|---|--:|--:|--:|--:|--:|"""
-PARTITIONS = """`PartitionedNeighbors` of the embedding with 256 components on two worker processes with one thread
-each, with the texts in 20 files, and then `PartitionedClustering` into 50 clusters with that embedding. What moved is
-counted at the loopback interface, and includes what passes the scheduler:
-
+PARTITIONS = """\
 | texts | queries | learn and index, s | MiB moved | search, s | MiB moved | cluster, s | MiB moved | MiB of a worker |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
-def section(quick=False):
-    """The part of `doc/speed.md` on large collections."""
-    rows = {SEARCH: [], CLUSTERS: [], PARTITIONS: []}
+def tables(quick=False):
+    """Search, clusters and partitions of large collections.
 
-    def add(title, row):
+    One query at a time is timed, warm. MiB is the peak memory of the whole process, texts included. Clusters are of
+    texts that are embedded with 256 components, and processor seconds are those of all threads and processes. Parts
+    are indexed by two worker processes with one thread each, and then clustered with the same embedding; what moved is
+    counted at the loopback interface, and includes what passes the scheduler.
+    """
+    lines = {"search": [SEARCH], "clusters": [CLUSTERS], "partitions": [PARTITIONS]}
+
+    def add(name, row):
         print(row, flush=True)
-        rows[title].append(row)
+        lines[name].append(row)
 
     with tempfile.TemporaryDirectory() as folder:
         path, queries = f"{folder}/texts.txt", f"{folder}/queries.txt"
@@ -210,13 +206,13 @@ def section(quick=False):
             for recipe in RECIPES:
                 building, memory, recall, fast, slow = alone(search, recipe, path, queries)
                 times = f"{fast:.1f} | {slow:.1f} | {slow / fast:.0f} x"
-                add(SEARCH, f"| {n_texts:,} | {recipe} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
+                add("search", f"| {n_texts:,} | {recipe} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
             *steps, memory = alone(partitions, path, queries)
             moved = " | ".join(f"{seconds:.1f} | {mebibytes:,.1f}" for seconds, mebibytes in steps)
-            add(PARTITIONS, f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
+            add("partitions", f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
             for n_clusters in (50, None):
                 embedding, clusters, seconds, found, memory = alone(cluster, n_clusters, path)
                 kind = "number found" if n_clusters is None else "given number"
                 times = f"{embedding:.0f} | {clusters:.0f} | {seconds:.0f}"
-                add(CLUSTERS, f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} |")
-    return "\n\n".join("\n".join([title, *found]) for title, found in rows.items())
+                add("clusters", f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} |")
+    return {name: "\n".join(rows) for name, rows in lines.items()}

@@ -1,6 +1,6 @@
 """Search of texts by the embedding, by words and by both.
 
-    python benchmarks/search.py --data DIR [--to doc/search] [--texts 1500] [--seeds 3]
+    python benchmarks/search.py --data DIR [--to doc/results/search] [--texts 1500] [--seeds 3]
 
 DIR holds `grouping/*.tsv`, with one label and one text per line. It may hold folders of static models; `cranfield`,
 with `documents.txt` and `queries.txt`, one per line, and `judgements.tsv`, with the numbers of a query and of a
@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from encoder import own_encoder
 from grouping import TITLES, read_samples
+from results import write_results
 from tfidf import content_stems, tf_idf
-from vectors import DEFAULT_NAME, GLOVE, installed_models, static_models
+from vectors import GLOVE, installed_models, static_models
 
 from sklearn_mcsg import TextSearch, make_text_embedding, make_text_similarity
 from sklearn_mcsg.datasets import load_short_texts
@@ -225,36 +226,10 @@ def table_of_joins(asked, made):
     return table(list(columns), rows, by_column=True)
 
 
-JOINS = """\
-Cosines and BM25 scores have different scales, which depend on the corpus and on the query. Three ways to join them were
-tried, with the default vectors. *z* is a row of scores, shifted and scaled to mean 0 and standard deviation 1 over all
-texts. *s* is the BM25 score divided by that of a text of average length that has each word of the query once: about the
-share of the query's words that a text has, weighed by rarity. BM25 counts stems (English Snowball) without stop words.
-
-The form was found while looking at all of these tasks. Its weight was chosen on one half of the queries of the first
-three collections; the other half is a test of the weight, and not of the form. On the first half 20 and 40 are level,
-and 20 does less harm where a query stands for a topic."""
-
-CHOICE = """\
-`TextSearch` adds 20 s² to the z-score of the cosine. On Cranfield and on packages, where words are jargon, the three
-forms at their best weights are level. On most other tasks z-scores of BM25 lose, most of all where whole texts are
-queries:
-
-- The z-score of BM25 does not know how much of a query a text has. Where texts are short, few of them share any word
-  with the query, so the standard deviation is small, and one common word counts for more than the embedding can say.
-- The share has a scale of its own: one word of ten counts a tenth. Its square counts it a hundredth, and a text that
-  has all words keeps its weight. So words decide where several of them agree, and the embedding elsewhere.
-- The z-score of the cosine is kept: the standard deviation of cosines depends on the vectors, and distances of other
-  comparisons have no scale at all.
-
-Where a query stands for a topic, the embedding alone is still a little better (`words=None`), and `centered` is often
-the best. With GloVe alone, BM25 of stems is better on packages, and level on Cranfield."""
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with grouping/*.tsv")
-    parser.add_argument("--to", type=Path, default=Path("doc/search"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/search"), help="folder of the tables")
     parser.add_argument("--texts", type=int, default=1500, help="number of texts per sample")
     parser.add_argument("--seeds", type=int, default=3, help="number of samples")
     options = parser.parse_args(arguments)
@@ -270,36 +245,23 @@ def main(arguments=None):
         }
 
     sections = {
-        f"The default vectors, {DEFAULT_NAME}": methods(
+        "default": methods(
             make_text_embedding(), {f"{name}, its own encoder": source for name, source in installed_models().items()}
         )
     }
     for name, source in static_models(options.data).items():
         embedding = make_text_embedding(vectors=source, likelihood="diag")
-        sections[f"The static model {name}"] = methods(embedding, {"its own encoder": source})
-    sections["GloVe 6B 50d"] = methods(make_text_embedding(vectors=GLOVE, likelihood="diag"), {})
+        sections[name] = methods(embedding, {"its own encoder": source})
+    sections["glove"] = methods(make_text_embedding(vectors=GLOVE, likelihood="diag"), {})
     print("joins ...", flush=True)
-    parts = [
-        "# Searching texts",
-        "Cranfield: 225 questions about aerodynamics and the abstracts that people found relevant; nDCG of the ten "
-        "best. MRR: the mean reciprocal rank of the one text that a query asks for. `dictionary`: the gloss of a noun "
-        "in WordNet finds its definition in Webster's of 1913. `packages`: the synopsis of a Debian package finds its "
-        f"description. Rest: the first two fifths of a text find the remaining words. Topic: each text is a query, and "
-        f"the figure is the share of texts with its label among the {N_BEST} best. Topic and rest are means over "
-        f"{options.seeds} samples of {options.texts} texts.",
-        "## How cosine and words are joined",
-        JOINS,
-        table_of_joins(asked, made),
-        CHOICE,
-    ]
+    tables = {"joins": table_of_joins(asked, made)}
     by_words = word_methods()
     common = figures(by_words)
     for name, found in sections.items():
         print(f"{name} ...", flush=True)
         values = figures(found)
-        rows = [(title, *common[title], *values[title]) for title in tasks]
-        parts.append(f"## {name}\n\n{table([*by_words, *found], rows)}")
-    options.to.with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf8")
+        tables[name] = table([*by_words, *found], [(title, *common[title], *values[title]) for title in tasks])
+    write_results(options.to, tables)
 
 
 if __name__ == "__main__":

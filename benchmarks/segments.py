@@ -1,9 +1,9 @@
 """Segments of sequences: planted ones, Choi's documents, and running times, beside ruptures.
 
-    python benchmarks/segments.py [--data DIR] [--to doc/segments] [--quick]
+    python benchmarks/segments.py [--data DIR] [--to doc/results/segments] [--quick]
 
 DIR may hold `choi/2/*/*.ref`: documents of ten segments each from different texts, with one sentence per line and
-segments between lines of `=`. Without DIR, the table of documents of an earlier run is kept.
+segments between lines of `=`. Without DIR, the tables of documents of an earlier run are kept.
 
 The penalties of ruptures' PELT are set by hand, so it is given the one of many that is best on the very sequences that
 are measured: what it could reach at most.
@@ -16,7 +16,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from vectors import DEFAULT_NAME, GLOVE
+from results import write_results
+from vectors import GLOVE
 
 from sklearn_mcsg import ModelComparisonSegmenter, make_text_embedding
 from sklearn_mcsg.text import segment_texts
@@ -25,7 +26,6 @@ SEGMENTS, FEATURES, SEEDS = 6, 4, 10
 KINDS = ("means and variances", "means", "variances", "correlations")
 FOLDERS = ("3-11", "3-5", "6-8", "9-11")
 PUBLISHED = {"C99": (0.12, 0.12, 0.09, 0.09), "TextTiling": (0.54, 0.45, 0.52, 0.53)}
-HEADING = "## Documents"
 
 
 def planted(kind, seed):
@@ -194,20 +194,20 @@ def measure_segment_texts(documents, known):
     )
 
 
-def documents_section(data, count):
+def document_tables(data, count):
     """The tables of documents."""
     documents = {name: read_documents(data / "choi" / "2" / name, count) for name in FOLDERS}
     points = points_of(documents, make_text_embedding(vectors=GLOVE, likelihood="diag"))
     by_default = points_of(documents, make_text_embedding())
     known, found = document_methods()
     tables = {
-        "Number of segments known": {
+        "documents_known": {
             "default embedding, squared error": measure_documents(
                 documents, by_default, lambda k: ours("squared_error", n_segments=k)
             ),
             "`segment_texts`, each document alone": measure_segment_texts(documents, known=True),
         },
-        "Number of segments found": {
+        "documents_found": {
             "default embedding, squared error, shuffled": measure_documents(
                 documents, by_default, lambda k: ours("squared_error")
             ),
@@ -216,23 +216,12 @@ def documents_section(data, count):
     }
     for name, choose in known.items():
         print(f"{name} ...", flush=True)
-        tables["Number of segments known"][name] = measure_documents(documents, points, choose)
+        tables["documents_known"][name] = measure_documents(documents, points, choose)
     for name, variants in found.items():
         print(f"{name} ...", flush=True)
         measured = [measure_documents(documents, points, lambda k, find=find: find) for find in variants]
-        tables["Number of segments found"][name] = min(measured, key=lambda m: m[:, 0].mean())
-    text = (
-        f"{HEADING}\n\nThe first {count} documents by name of each folder of Choi's collection (2000, second "
-        "experiment): ten segments of so many sentences from different texts. Sentences are points of "
-        "`make_text_embedding` with GloVe 6B 50d, fitted to all of them together; the default embedding reads "
-        f"{DEFAULT_NAME}, and `segment_texts` fits it to one document at a time. Errors P_k / WindowDiff, lower is "
-        "better, and in brackets the mean number of segments where it is found."
-    )
-    lines = [text]
-    for title, results in tables.items():
-        lines.append(f"{title}:\n\n{document_table(results, 'found' in title)}")
-    note = "Published: P_k of Choi (2000) on all documents of the folders."
-    return "\n\n".join([*lines, note])
+        tables["documents_found"][name] = min(measured, key=lambda m: m[:, 0].mean())
+    return {name: document_table(results, "found" in name) for name, results in tables.items()}
 
 
 def document_table(results, numbers):
@@ -285,40 +274,22 @@ def speed_table(n, d, segments):
     return "\n".join(lines)
 
 
-def previous_documents(path):
-    """The section of documents of an earlier page."""
-    text = path.read_text(encoding="utf8") if path.exists() else ""
-    found = re.search(rf"{HEADING}\n.*?(?=\n\n## )", text, flags=re.DOTALL)
-    return [found.group()] if found else []
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with choi/2")
-    parser.add_argument("--to", type=Path, default=Path("doc/segments"), help="path of the .md file, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/segments"), help="folder of the tables")
     parser.add_argument("--quick", action="store_true", help="few and short sequences")
     options = parser.parse_args(arguments)
-    path = options.to.with_suffix(".md")
     kinds, seeds, count = (KINDS[:1], 1, 2) if options.quick else (KINDS, SEEDS, 20)
     found, known = planted_methods()
-    parts = [
-        "# Segments",
-        "`ModelComparisonSegmenter` beside [ruptures](https://centre-borelli.github.io/ruptures-docs/), whose searches "
-        "are exact as well. PELT of ruptures needs a penalty; it is given the best of several on the same data, which "
-        "a user does not know.",
-        f"## Planted segments\n\n{seeds} sequences of {SEGMENTS} segments of 25 to 60 rows and {FEATURES} features, "
-        "which differ in the means of features, their variances, both, or in their correlations. Share of boundaries "
-        "found within two rows, and in brackets the mean error of the number of segments.",
-        planted_table(found, kinds, seeds, numbers=True),
-        "Number of segments known:\n\n" + planted_table(known, kinds, seeds, numbers=False),
-    ]
-    parts += [documents_section(options.data, count)] if options.data else previous_documents(path)
     size = (600, 3, 4) if options.quick else (10_000, 12, 40)
-    parts.append(f"## Speed\n\nProcessor time, the shorter of two runs.\n\n{speed_table(*size)}")
-    text = "\n\n".join([*parts, "Written by `make bench-segments`."]) + "\n"
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf8")
-    print(text)
+    tables = {
+        "planted": planted_table(found, kinds, seeds, numbers=True),
+        "planted_known": planted_table(known, kinds, seeds, numbers=False),
+        **(document_tables(options.data, count) if options.data else {}),
+        "speed": speed_table(*size),
+    }
+    write_results(options.to, tables)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 Times are relative to scikit-learn's `cosine_similarity` of the group means, measured in the same run: absolute times
 say more about the machine than about the code. The script writes a Markdown table and a plot.
 
-    python benchmarks/speed.py [--quick] [--scale] [--to doc/speed]
+    python benchmarks/speed.py [--quick] [--scale] [--to doc/results/speed]
 
-`--scale` measures collections of up to a million texts instead, which may take an hour, and writes its own part of the
-same page.
+`--scale` measures collections of up to a million texts instead, which may take an hour, and writes tables of its own.
 """
 
 import argparse
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from results import write_results
 from sklearn.metrics.pairwise import cosine_similarity
 
 from sklearn_mcsg import (
@@ -33,7 +33,6 @@ from sklearn_mcsg import (
 from sklearn_mcsg.engine.results import Target
 
 JOBS = 2
-AT_SCALE = "\n## At scale\n\n"
 
 
 @dataclass
@@ -397,56 +396,29 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument("--scale", action="store_true", help="large collections instead, up to an hour")
-    parser.add_argument("--to", type=Path, default=Path("doc/speed"), help="path of .md and .png, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/speed"), help="folder of tables and figure")
     options = parser.parse_args(arguments)
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    page = options.to.with_suffix(".md")
-    before, _, at_scale = (page.read_text(encoding="utf8") if page.exists() else "").partition(AT_SCALE)
     if options.scale:
-        from scale import section
+        from scale import tables
 
-        page.write_text(f"{before}{AT_SCALE}{section(options.quick)}\n", encoding="utf8")
+        write_results(options.to, tables(options.quick))
         return
     main_results, by_size, sentences = measure_all(options.quick)
     print("embedding")
     embedding = embedding_table(600 if options.quick else 4000)
-    paragraphs = "\n\n".join(sentences)
     largest = [results[-1] for results in by_size.values()]
     growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
-    text = f"""# Speed
-
-Time to compare all pairs of groups of 3 to 20 vectors, relative to `cosine_similarity` of their means in the same run.
-The statistics are already fitted. Matrices are symmetric, so only half of each is computed. Methods that would take
-hours are measured on a sample of the pairs. Extra MiB is the peak memory without the matrix.
-
-{describe_machine()}
-
-{table(main_results)}
-
-The largest matrices:
-
-{table(largest)}
-
-Growth exponent of the time with the number of groups (2 is quadratic): {growth}.
-
-## Embedding
-
-Time to turn {600 if options.quick else 4000:,} groups of 3 to 20 vectors with 300 features into vectors and compare all
-pairs (`GroupEmbedding.pairwise`), relative to averaging the same groups and calling `cosine_similarity`.
-
-{embedding}
-
-## Large collections
-
-{paragraphs}
-
-![Seconds by number of groups](speed.png)
-
-Written by `make bench`, and the following part by `make bench-scale`.
-{AT_SCALE}{at_scale}"""
-    page.write_text(text, encoding="utf8")
-    plot(by_size, options.to.with_suffix(".png"))
-    print(f"\n{text}")
+    write_results(
+        options.to,
+        {
+            "pairs": f"{describe_machine()}\n\n{table(main_results)}",
+            "largest": f"{table(largest)}\n\nGrowth exponent of the time with the number of groups (2 is quadratic): "
+            f"{growth}.",
+            "embedding": embedding,
+            "collections": "\n\n".join(sentences),
+        },
+    )
+    plot(by_size, options.to / "seconds.png")
 
 
 if __name__ == "__main__":

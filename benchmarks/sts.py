@@ -9,7 +9,6 @@ from vectors import DEFAULT, GLOVE, PUNCTUATION, Reader, default_reader, install
 from sklearn_mcsg import load_word_vectors
 from sklearn_mcsg.engine.outputs import OUTPUTS
 
-TITLES = {"glove840B_300d_partial": "GloVe 840B 300d, part of the vocabulary (glove840B_300d_partial)"}
 # Spearman correlations x 10^4 for GloVe 840B, by sub-task, as listed in the authors' code
 TASKS = (
     "STS12.MSRpar STS12.MSRvid STS12.SMTeuroparl STS12.OnWN STS12.SMTnews STS13.FNWN STS13.headlines STS13.OnWN "
@@ -82,15 +81,13 @@ def read_vectors(data, files):
         if "rank" in arrays:
             p = 1 / ((arrays["rank"] + 2.7) * np.log(400_000))
             zipf = dict(zip(arrays["words"].tolist(), p.tolist(), strict=True))
-        yield Vectors(
-            TITLES.get(path.stem, path.stem), (arrays["words"].tolist(), arrays["vectors"]), zipf, "840B" in path.stem
-        )
+        yield Vectors(path.stem, (arrays["words"].tolist(), arrays["vectors"]), zipf, "840B" in path.stem)
     for path in files:
         yield Vectors(path.stem, load_word_vectors(path), "zipf")
-    yield Vectors("GloVe 6B 50d, installed", GLOVE, "zipf")
+    yield Vectors(GLOVE, GLOVE, "zipf")
     for name, source in {**static_models(data), **installed_models()}.items():
-        yield Vectors(f"{name}, a static model", source, kind="static")
-    yield Vectors("Texts as the defaults read them", DEFAULT, kind="default")
+        yield Vectors(name, source, kind="static")
+    yield Vectors("default", DEFAULT, kind="default")
 
 
 def read_counts(path):

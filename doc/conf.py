@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import ziamath
@@ -30,23 +31,26 @@ extensions = [
     "myst_parser",
     "matplotlib.sphinxext.plot_directive",
     "sphinx_gallery.gen_gallery",
+    "outside",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "examples", "figures"]
+exclude_patterns = ["_build", "_templates", "examples", "figures", "paper", "results"]
 autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "autolink"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
+_TASKS = ["texts", "search", "clusters", "segments", "explanation", "groups", "scaling"]
 _EXAMPLES = """
-    text_clusters numeric_groups segments semantic_search explain embedding map thresholds unknown_machines weights
-    choose_likelihood images_as_groups image_tiles vector_database grid_search_pairs tic_against_aic dask
+    grid_search_pairs weights semantic_search thresholds vector_database text_clusters map embedding segments
+    image_tiles explain choose_likelihood tic_against_aic numeric_groups unknown_machines images_as_groups dask
 """
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"^(?!.*plot_)",
+    "subsection_order": ExplicitOrder([*(f"examples/{name}" for name in _TASKS), "*"]),
     "within_subsection_order": ExplicitOrder([*(f"plot_{name}.py" for name in _EXAMPLES.split()), "*"]),
     "image_scrapers": ("matplotlib",),
     "download_all_examples": False,
@@ -60,6 +64,8 @@ plot_html_show_formats = plot_html_show_source_link = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_mcsg {release}"
+_PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf8"))["project"]
+html_baseurl = f"{_PROJECT['urls']['Documentation']}/{folder_of(release)}/"
 html_theme_options = {
     "logo": {"text": html_title},
     "navbar_align": "left",
@@ -76,7 +82,9 @@ if tags.has("published"):  # noqa: F821 - Sphinx puts it there; pages opened fro
     html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
     html_theme_options["check_switcher"] = False
     html_theme_options["logo"] = {"text": project}
-html_sidebars = {page: [] for page in ("index", "quickstart", "paper_to_code", "developing", "changelog")}
+html_sidebars = {
+    page: [] for page in ("index", "quickstart", "paper_to_code", "developing", "maintaining", "changelog")
+}
 html_static_path = ["_static"]
 html_css_files = ["custom.css", "math.css"]
 html_show_sourcelink = False

@@ -1,7 +1,7 @@
 """Put built pages into the published site, which keeps the pages of every version: ``publish.py pages site``.
 
 The site has a folder for each minor version and one for the version under development. ``versions.json`` fills the menu
-of versions on all pages, and the entry leads to the newest release.
+of versions on all pages, and the entry leads to the newest release, whose lists of pages are those of the site.
 """
 
 import json
@@ -37,6 +37,9 @@ def publish(pages, site):
         json.dumps([{"version": name, "url": f"{_ROOT}/{name}/"} for name in names], indent=1), encoding="utf8"
     )
     (site / "index.html").write_text(_ENTRY.format(names[0]), encoding="utf8")
+    for name in ("llms.txt", "sitemap.xml"):
+        if (site / names[0] / name).exists():
+            shutil.copy(site / names[0] / name, site)
     (site / ".nojekyll").touch()  # or the server leaves out folders such as _static
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "doc" / "examples"
-EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+EXAMPLES = sorted(FOLDER.rglob("plot_*.py"))
 FIGURES = sorted((FOLDER.parent / "figures").glob("*.py"))
 
 pytestmark = pytest.mark.skipif(not EXAMPLES, reason="examples are not part of the installed package")
@@ -65,3 +65,13 @@ def test_example_has_title_question_and_conclusion(path):
     assert len(" ".join(prose).split()) > 30
     cells = source.split("\n# %%\n")
     assert all(line.startswith("#") for line in cells[-1].splitlines()), "the last cell concludes"
+
+
+def test_every_task_says_what_it_is():
+    for folder in {path.parent for path in EXAMPLES}:
+        assert folder.parent == FOLDER, "an example belongs to a task"
+        title, underline, blank, *prose = (folder / "README.rst").read_text(encoding="utf8").splitlines()
+        assert title
+        assert underline == "-" * len(title)
+        assert not blank
+        assert prose

@@ -1,10 +1,13 @@
 """What is installed, and with what."""
 
 import re
+import runpy
 import tomllib
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
+
+import pytest
 
 import sklearn_mcsg
 
@@ -21,6 +24,15 @@ def test_oldest_versions_are_the_bounds_of_the_project():
     assert pins.keys() == required.keys() | optional.keys()
     for name, bound in {**optional, **required}.items():
         assert f"{pins[name]}.".startswith(f"{bound}."), name
+
+
+@pytest.mark.skipif(not (ROOT / ".ci").exists(), reason="the workplace is not part of the archives")
+def test_the_recipe_and_the_workflow_say_what_the_project_says(monkeypatch):
+    release = runpy.run_path(str(ROOT / ".ci" / "check_release.py"))
+    assert release["check_copies"]() == []
+    read = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda path, **kw: read(path, **kw).replace("numpy >=1.26", "numpy >=1.25"))
+    assert release["check_copies"]() == ["the recipe and pyproject.toml require different versions"]
 
 
 def test_what_the_package_holds():

@@ -15,7 +15,8 @@ def publish(folder, version, text):
     pages = folder / "pages"
     pages.mkdir(exist_ok=True)
     (pages / "objects.inv").write_bytes(f"# Sphinx inventory version 2\n# Project: p\n# Version: {version}\n".encode())
-    (pages / "index.html").write_text(text)
+    for name in ("index.html", "llms.txt", "sitemap.xml"):
+        (pages / name).write_text(text)
     (folder / "site").mkdir(exist_ok=True)
     runpy.run_path(str(SCRIPT))["publish"](pages, folder / "site")
 
@@ -30,6 +31,7 @@ def test_versions_stand_side_by_side(tmp_path):
     assert [entry["version"] for entry in listed] == ["0.10", "0.9", "dev"]
     assert [entry["url"] for entry in listed] == ["/sklearn-mcsg/0.10/", "/sklearn-mcsg/0.9/", "/sklearn-mcsg/dev/"]
     assert "url=0.10/" in (site / "index.html").read_text()
+    assert (site / "llms.txt").read_text() == (site / "sitemap.xml").read_text() == "0.10.0"
     assert (site / "0.9" / "index.html").read_text() == "0.9.1"
     assert (site / "dev" / "index.html").read_text() == "0.11.0.dev0"
 
