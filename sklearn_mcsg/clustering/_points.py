@@ -275,7 +275,7 @@ def _smoothed(points: np.ndarray, graph: sparse.csr_matrix, by_cosine: bool) -> 
     """
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     alone = degrees == 0
-    mean = sparse.diags_array(1 / np.where(alone, 1, degrees)) @ graph + sparse.diags_array(alone.astype(float))
+    mean = sparse.diags(1 / np.where(alone, 1, degrees)) @ graph + sparse.diags(alone.astype(float))
     mean = mean.astype(points.dtype)
     for _ in range(_SMOOTHED):
         near = mean @ points
