@@ -760,7 +760,7 @@ def expected_failures(estimator):
     return {}
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -777,7 +777,7 @@ class RaggedEmbedding(GroupEmbedding):
         return Groups(shifted.astype(rows.output_dtype), np.r_[0, np.cumsum(sizes)])
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([RaggedEmbedding("diag"), RaggedEmbedding("full", whiten=0.5)])
 def test_scikit_learn_checks_on_ragged_groups(estimator, check):
     check(estimator)

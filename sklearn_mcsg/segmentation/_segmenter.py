@@ -145,6 +145,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
     array([0, 1, 2])
     """
 
+    _takes_rows = True
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
         **dict.fromkeys(("min_size", "max_segments", "block_size", "n_shuffles"), _AT_LEAST_ONE),
