@@ -39,8 +39,9 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
     -----
     UserWarning
         If two or more rows of an (n_groups, n_features) array or data frame become groups, unless `rows` says that they
-        are meant; if a column of a data frame looks like the labels of groups. If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not:
-        they may be padding, which counts as vectors. `Groups` are taken as they are.
+        are meant; or if a column of the data frame looks like the labels of groups.
+        If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not: they
+        may be padding, which counts as vectors. `Groups` are taken as they are.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def _to_groups(X: Any, name: str, rows: bool) -> Groups:
     vectors = check_table(X, name)
     label = _label_column(X)
     if label is not None or not rows:
-        warn_of_rows(len(vectors), name, label=label, stacklevel=5)
+        warn_of_rows(len(vectors), name, label)
     return Groups(vectors, np.arange(len(vectors) + 1))
 
 
@@ -187,7 +188,7 @@ def _refuse_other_collections(X: Any, name: str) -> None:
 
 
 def _label_column(X: Any) -> Any:
-    """The column of a data frame that looks like the labels of groups: one that repeats, and no floats. None if unclear."""
+    """The column of a data frame that looks like the labels of groups: the only one without floats, with repeats."""
     if not hasattr(X, "iloc") or len(X.columns) < 2:
         return None
     labels = [column for column in X.columns if X[column].dtype.kind != "f"]

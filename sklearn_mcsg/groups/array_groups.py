@@ -69,7 +69,7 @@ class ArrayGroups:
             if len(shape) == 2:
                 X = X[:, None, :]
                 if not rows:
-                    warn_of_rows(shape[0], name, stacklevel=5)
+                    warn_of_rows(shape[0], name)
             groups = cls(X, kind, np.full(shape[0], X.shape[1]), shape[-1], name)
         check_collection(groups, allow_empty)
         groups._warn_of_padding()

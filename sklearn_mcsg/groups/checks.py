@@ -206,10 +206,11 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
     return np.concatenate([np.asarray(part, dtype=dtype) for part in parts])
 
 
-def warn_of_rows(n_rows: int, name: str, *, label: object = None, stacklevel: int) -> None:
+def warn_of_rows(n_rows: int, name: str, label: object = None) -> None:
     """Warn that each row of a table becomes a group of one vector, whose spread says nothing.
 
-    One row is a query. `label` is the column of a data frame that looks like the labels of groups.
+    One row is a query. `label` is the column of a data frame that looks like the labels of groups. The warning comes from
+    one place, so that Python shows it once, and not for each method that reads the groups.
     """
     if n_rows < 2:
         return
@@ -220,9 +221,7 @@ def warn_of_rows(n_rows: int, name: str, *, label: object = None, stacklevel: in
         else f"if the column {label!r} says which group a row belongs to, pass "
         f"Groups.from_labels({name}.drop(columns={label!r}), {name}[{label!r}])[0]"
     )
-    warnings.warn(
-        f"{name} is a table, and each of its rows becomes a group of one vector: {advice}.", stacklevel=stacklevel + 1
-    )
+    warnings.warn(f"{name} is a table, and each of its rows becomes a group of one vector: {advice}.", stacklevel=2)
 
 
 def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:
