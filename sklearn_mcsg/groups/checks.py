@@ -209,8 +209,8 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
 def warn_of_rows(n_rows: int, name: str, label: object = None) -> None:
     """Warn that each row of a table becomes a group of one vector, whose spread says nothing.
 
-    One row is a query. `label` is the column of a data frame that looks like the labels of groups. The warning comes from
-    one place, so that Python shows it once, and not for each method that reads the groups.
+    One row is a query. `label` is the column of a data frame that looks like the labels of groups. The warning comes
+    from one place, so that Python shows it once, and not for each method that reads the groups.
     """
     if n_rows < 2:
         return
