@@ -8,7 +8,7 @@ from pathlib import Path
 from sklearn_mcsg._disk import check_replaceable
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
-from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
+from sklearn_mcsg.cli._shared import count, distinct, make_embedding, read_texts, tell
 from sklearn_mcsg.text import TextClusters, cluster_texts
 
 _TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
@@ -84,7 +84,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
             "size": len(summary.members),
             "label": summary.title,
             "words": summary.words,
-            "typical": [texts[i] for i in summary.members[:_TYPICAL]],
+            "typical": [texts[i] for i in distinct(corpus.texts, summary.members.tolist(), _TYPICAL)],
         }
         for summary in clusters.summaries
     ]
@@ -94,7 +94,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str) -> None:
             "number": how,
             "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
             "clusters": described,
-            "outliers": [texts[i] for i in clusters.outliers[:_TYPICAL]],
+            "outliers": [texts[i] for i in distinct(corpus.texts, clusters.outliers.tolist(), _TYPICAL)],
             "texts": [{name: text[name] for name in names[:3]} for text in texts],
         }
     )
@@ -109,14 +109,15 @@ def _show_table(corpus: Corpus, clusters: TextClusters, how: str) -> None:
         words = terminal.printable(", ".join(summary.words))
         size = terminal.faint(count(len(summary.members), "text"))
         print(f"\n{terminal.bold(f'{summary.label + 1:3}  {words}')}  {size}")
-        _show_texts(corpus, summary.members[:_TYPICAL].tolist())
+        _show_texts(corpus, summary.members.tolist())
     if len(corpus.texts) > len(clusters) * _TYPICAL:
         print(f"\n     {terminal.bold('Far from every cluster')}")
-        _show_texts(corpus, clusters.outliers[:_TYPICAL].tolist())
+        _show_texts(corpus, clusters.outliers.tolist())
 
 
 def _show_texts(corpus: Corpus, places: list[int]) -> None:
-    for i in places:
+    """Print the first few different texts."""
+    for i in distinct(corpus.texts, places, _TYPICAL):
         print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
 
 
