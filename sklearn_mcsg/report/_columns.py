@@ -148,12 +148,10 @@ def undated_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
         alike = [text for text in present if _LIKE_DATE.fullmatch(text)]
         n_read = np.count_nonzero(~np.isnat(_days(present)))
         if len(alike) > len(present) / 2 and n_read < len(present) / 2:
-            unclear = [found[0] for found in map(_NUMERIC.fullmatch, alike) if found]
-            why = (
-                f"{unclear[0]!r} may be a day and a month or a month and a day"
-                if len(unclear) > len(alike) / 2
-                else f"{alike[0]!r} cannot be read"
-            )
+            unclear = [text for text in alike if (both := _NUMERIC.fullmatch(text)) and int(both[1]) != int(both[3])]
+            why = f"{alike[0]!r} cannot be read"
+            if unclear:
+                why = f"{unclear[0]!r} may be a day and a month or a month and a day"
             told.append(f"The column {name!r} looks like dates, but {why}: write dates as 2022-12-31 to use them.")
     return told
 
@@ -198,14 +196,15 @@ def _days(values: list[Any]) -> np.ndarray:
 def _has_days_first(values: list[Any]) -> bool | None:
     """Whether dates such as 31/12/2022 begin with the day: numbers above 12 are days. None if that is not clear.
 
-    Dates with dots, such as 1.12.2022, begin with the day.
+    Dates with dots, such as 1.12.2022, begin with the day. Where both numbers are equal, either order will do.
     """
-    found = [match for match in map(_NUMERIC.fullmatch, (v.strip() for v in values if isinstance(v, str))) if match]
+    every = [match for match in map(_NUMERIC.fullmatch, (v.strip() for v in values if isinstance(v, str))) if match]
+    found = [match for match in every if int(match[1]) != int(match[3])]
     first = any(int(match[1]) > 12 for match in found)
     second = any(int(match[3]) > 12 for match in found)
     if first != second:
         return first
-    return True if found and not first and all(match[2] == "." for match in found) else None
+    return True if not first and all(match[2] == "." for match in found) else None
 
 
 def _day(value: Any, day_first: bool | None) -> np.datetime64:

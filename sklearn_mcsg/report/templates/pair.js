@@ -97,7 +97,7 @@ const strongest = ({ rows, columns, matrix, others }) => {
     && (!others[1] || p % columns.length < columns.length - 1);
   const flat = matrix.flat(), m = columns.length;
   const name = p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`;
-  return largest(flat, 3, areWords).filter(p => flat[p] > 0).map(name);
+  return largest(flat, 3, areWords).filter(p => flat[p] >= .005).map(name);
 };
 const howNear = () => {
   const error = errorOfCosines(), share = "for 19 of 20 pairs that were checked";
