@@ -81,7 +81,7 @@ def _first_ranks(row: list[int], texts: Sequence[str], top: int) -> list[int]:
 
 def _with_ranks(found: TextHits, rows: list[list[int]]) -> TextHits:
     """The hits of each query at some ranks; behind the last one, nothing is found."""
-    width = max(map(len, rows))
+    width = max(1, *map(len, rows))
     ranks = np.array([row + [0] * (width - len(row)) for row in rows], dtype=int).reshape(len(rows), width)
     taken: Any = [None if x is None else np.take_along_axis(x, ranks, axis=1) for x in found]
     taken[0][np.arange(width) >= np.array(list(map(len, rows)))[:, None]] = -1
