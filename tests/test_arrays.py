@@ -165,6 +165,7 @@ def test_a_group_at_the_mean_of_the_corpus_is_the_zero_vector(library):
     assert_same(found, embedding.transform(groups), found)
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 def test_forms_of_input(library):
     model = ModelComparisonSimilarity("spherical", "bic")
     X = np.random.default_rng(0).integers(-4, 5, size=(6, 4, 2))
@@ -313,6 +314,7 @@ def test_a_comparison_beyond_double_precision_names_the_pair(library):
         ModelComparisonSimilarity().pairwise(library.asarray(groups))
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 @pytest.mark.parametrize("name", ["array_api_strict", "torch"])
 def test_without_dispatch_arrays_become_those_of_numpy(name):
     library = pytest.importorskip(name)

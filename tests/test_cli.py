@@ -1679,3 +1679,47 @@ def test_corpora_that_cannot_be_compared(mcsg, corpora, tmp_path):
     assert "few.txt has fewer than two texts with words" in error
     assert "NEW" in mcsg("drift", corpora[0], code=2).err
     assert "positive whole number" in mcsg("drift", *corpora, "--permutations", "0", code=2).err
+
+
+def test_the_new_file_may_have_its_texts_in_another_column(mcsg, corpora, tmp_path):
+    texts = [read_corpus(path).texts for path in corpora]
+    files = [tmp_path / name for name in ("before.csv", "after.csv")]
+    for file, name, own in zip(files, ("headline", "title"), texts, strict=True):
+        with open(file, "w", newline="", encoding="utf-8") as opened:
+            writer = csv.writer(opened)
+            writer.writerows([["id", name], *([i, text] for i, text in enumerate(own))])
+    arguments = ["drift", *files, "--permutations", "99", "--format", "json"]
+    expected = mcsg("drift", *corpora, "--permutations", "99", "--format", "json").out
+    found = json.loads(mcsg(*arguments, "--column", "headline", "--new-column", "title").out)
+    assert found["pvalue"] == json.loads(expected)["pvalue"]
+    error = mcsg(*arguments, "--column", "headline", code=1).err
+    assert "after.csv, line 1: there is no column 'headline'; there are 'id', 'title'" in error
+    arguments = ["dedupe", files[0], "--against", files[1], "--format", "json", "--quiet"]
+    same = ["dedupe", corpora[0], "--against", corpora[1], "--format", "json", "--quiet"]
+    found = json.loads(mcsg(*arguments, "--column", "headline", "--against-column", "title").out)
+    assert [row["against_text"] for row in found] == [row["against_text"] for row in json.loads(mcsg(*same).out)]
+    error = mcsg("dedupe", files[0], "--against-column", "title", code=1).err
+    assert "--against-column is for the file of --against" in error
+
+
+def test_texts_that_occur_several_times_are_shown_once(mcsg, tmp_path):
+    texts = load_short_texts().data
+    repeated = "A storm tears roofs from houses on the coast."
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join([*texts[:60], *[repeated] * 30]), encoding="utf-8")
+    table = mcsg("search", path, "storm on the coast", "-k", 4, "--quiet").out
+    assert table.count(repeated) == 1
+    shown = [line for line in table.splitlines() if any(line.endswith(text) for text in [repeated, *texts])]
+    assert len(shown) == 4
+    found = json.loads(mcsg("search", path, "storm on the coast", "-k", 4, "--quiet", "--format", "json").out)
+    assert [row["text"] for row in found] == [repeated] * 4, "every line is a result"
+    clusters = mcsg("cluster", path, "-n", 3, "--quiet").out
+    blocks = clusters.split("\n\n")
+    assert sum(repeated in block for block in blocks) >= 1
+    assert all(block.count(repeated) <= 1 for block in blocks)
+    new = tmp_path / "new.txt"
+    new.write_text("\n".join([*texts[60:80], *[repeated] * 30]), encoding="utf-8")
+    old = tmp_path / "old.txt"
+    old.write_text("\n".join(texts[:60]), encoding="utf-8")
+    drift = json.loads(mcsg("drift", old, new, "--permutations", 99, "--quiet", "--format", "json").out)
+    assert [row["text"] for row in drift["texts"]].count(repeated) == 1

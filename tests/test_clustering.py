@@ -36,12 +36,13 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 @pytest.mark.parametrize("check", [check_dataframe_column_names_consistency, check_param_validation])
 def test_further_scikit_learn_checks(check):
     check("ModelComparisonClustering", ModelComparisonClustering())

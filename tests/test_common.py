@@ -74,14 +74,16 @@ def expected_failures(estimator):
     return {}
 
 
-@pytest.mark.filterwarnings("ignore:.*have no direction", "ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*have no direction", "ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 # Checks that scikit-learn has but does not yield to others.
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names", "ignore:X has feature names")
+@pytest.mark.filterwarnings(
+    "ignore:X does not have valid feature names", "ignore:X has feature names", "ignore:X is a table"
+)
 @pytest.mark.parametrize(
     "check",
     [
@@ -215,6 +217,7 @@ def test_a_column_of_groups_in_a_column_transformer():
     assert result.columns[0] == "similar__modelcomparisonsimilarity0"
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 def test_data_frame_rows_are_single_vectors_with_names():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 2)), columns=["width", "height"])
     model = ModelComparisonSimilarity().fit(frame)

@@ -163,7 +163,7 @@ def test_errors(monkeypatch):
     assert GroupClustering(2).fit(X).n_clusters_ == 2
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @parametrize_with_checks(
     [

@@ -760,7 +760,7 @@ def expected_failures(estimator):
     return {}
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -777,7 +777,7 @@ class RaggedEmbedding(GroupEmbedding):
         return Groups(shifted.astype(rows.output_dtype), np.r_[0, np.cumsum(sizes)])
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([RaggedEmbedding("diag"), RaggedEmbedding("full", whiten=0.5)])
 def test_scikit_learn_checks_on_ragged_groups(estimator, check):
     check(estimator)
@@ -810,6 +810,42 @@ def test_coordinates_that_are_not_rotated():
         GroupEmbedding(rotate=False).fit(X).transform(moved)[:, [1, 2]],
         GroupEmbedding(rotate=False).fit(X).transform(X)[:, [1, 2]],
     )
+
+
+NAMES = {
+    "diag": ["location_x0", "location_x1", "scale_x0", "scale_x1"],
+    "trend": ["location_x0", "location_x1", "scale_x0", "scale_x1", "order_x0", "order_x1"],
+    "spherical": ["location_x0", "location_x1", "scale"],
+    "full": ["location_x0", "location_x1", "scale0", "scale1", "scale2"],
+    "vmf": ["location", "scale"],
+}
+
+
+@pytest.mark.parametrize("likelihood", NAMES)
+def test_names_of_coordinates_that_are_not_rotated(likelihood):
+    X = np.random.default_rng(0).normal(1, size=(9, 5, 2))
+    embedding = GroupEmbedding(likelihood, rotate=False, prior_strength=1.0).fit(X)
+    assert embedding.get_feature_names_out().tolist() == NAMES[likelihood]
+    assert embedding.transform(X).shape[1] == len(NAMES[likelihood])
+    rotated = GroupEmbedding(likelihood, prior_strength=1.0).fit(X).get_feature_names_out()
+    assert rotated[0] == "groupembedding0"
+
+
+@pytest.mark.filterwarnings("ignore:X is a table")
+def test_names_of_coordinates_have_the_names_of_features():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["width", "height"])
+    embedding = GroupEmbedding(rotate=False, prior_strength=1.0).fit(X)
+    assert embedding.get_feature_names_out().tolist() == [
+        "location_width",
+        "location_height",
+        "scale_width",
+        "scale_height",
+    ]
+    with pytest.raises(ValueError, match="feature"):
+        embedding.get_feature_names_out(["height", "width"])
+    frame = embedding.set_output(transform="pandas").transform(X)
+    moved = embedding.transform(X.assign(width=X["width"] + 1))
+    assert (moved != frame).any().tolist() == [True, False, True, False], "a coordinate is of the feature in its name"
 
 
 @pytest.mark.parametrize("params", [dict(whiten=0.5), dict(n_components=2)])

@@ -91,7 +91,7 @@ def test_parts_sum_to_the_similarity(likelihood, criterion, n_features, prior_st
 @pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
 def test_single_precision_and_single_vectors(likelihood, criterion):
     x = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
-    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(x)
+    estimator = ModelComparisonSimilarity(likelihood, criterion).fit(x[:, None])
     explanation = estimator.explain(x[:1], x[1:2])
     assert_exact(explanation, estimator, Groups(x[:1], [0, 1]), Groups(x[1:2], [0, 1]))
     assert explanation.vectors[0].dtype == np.float64

@@ -276,7 +276,7 @@ def test_parameters_of_ones_own_comparison_are_searched(make_groups):
     assert not hasattr(similarity.comparison, "centre_"), "it learns in a copy"
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([GroupSimilarity(CentredMeans())])
 def test_ones_own_similarity_passes_scikit_learns_checks(estimator, check):
     check(estimator)

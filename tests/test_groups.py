@@ -11,7 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
-from sklearn_mcsg import GroupNeighbors, Groups, ModelComparisonSimilarity, validate_groups
+from sklearn_mcsg import (
+    GroupClustering,
+    GroupEmbedding,
+    GroupNeighbors,
+    Groups,
+    MeanVector,
+    ModelComparisonClassifier,
+    ModelComparisonSegmenter,
+    ModelComparisonSimilarity,
+    validate_groups,
+)
 from sklearn_mcsg.groups import packed, united
 from sklearn_mcsg.groups.blocks import pieces
 from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
@@ -202,7 +212,7 @@ def test_every_container_comes_through_the_door(X):
 def test_single_vectors_and_blocks():
     X = np.arange(12.0).reshape(3, 4)
     for rows in (X, X.tolist(), pd.DataFrame(X), pl.DataFrame(X)):
-        same(validate_groups(rows), [row[None] for row in X])
+        same(validate_groups(rows, rows=True), [row[None] for row in X])
     blocks = X.reshape(3, 2, 2)
     groups = validate_groups(blocks)
     same(groups, list(blocks))
@@ -256,7 +266,7 @@ BAD = {
     "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "group 0 do not have the same number"),
     "NaN": ([ONE, ONE * np.nan], ValueError, "contains NaN.*group 1"),
     "inf": ([ONE, ONE, -ONE * np.inf], ValueError, "contains inf.*group 2"),
-    "NaN row": (np.array([[1.0], [np.nan]]), ValueError, "contains NaN.*group 1"),
+    "NaN row": (np.array([[[1.0]], [[np.nan]]]), ValueError, "contains NaN.*group 1"),
     "NaN in a table": (
         Groups([[1.0], [np.nan]], [0, 3, 4], indices=[0, 0, 0, 1]),
         ValueError,
@@ -297,8 +307,48 @@ def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
     X = numbered
     groups = Groups.from_labels(X.drop(columns="id"), X["id"])[0]
     assert groups.sizes.tolist() == [2, 1]
-    validate_groups(LONG[["x", "y"]])  # repeated floating-point numbers are no labels
-    validate_groups(LONG[["x", "y"]].assign(count=[1, 2, 3]))
+    with pytest.warns(UserWarning, match="column 'id'"):
+        validate_groups(numbered, rows=True)
+    validate_groups(LONG[["x", "y"]], rows=True)  # repeated floating-point numbers are no labels
+    validate_groups(LONG[["x", "y"]].assign(count=[1, 2, 3]), rows=True)
+
+
+TABLES = {
+    "array": np.random.default_rng(0).normal(size=(20, 3)),
+    "lists": np.random.default_rng(0).normal(size=(20, 3)).tolist(),
+    "data frame": pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3))),
+}
+ONE_PER_ROW = r"X is a table, and each of its rows becomes a group of one vector: pass one group as \[X\]"
+
+
+@pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(
+    "estimator",
+    [ModelComparisonSimilarity(), GroupEmbedding(), GroupNeighbors(n_neighbors=2), GroupClustering(2), MeanVector()],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_table_of_rows_gives_a_warning_that_says_what_to_pass(estimator, X):
+    with pytest.warns(UserWarning, match=ONE_PER_ROW) as caught:
+        estimator.fit(X)
+    assert len({(warning.filename, warning.lineno, str(warning.message)) for warning in caught}) == 1, "shown once"
+    assert len(validate_groups([X])) == 1  # the advice for one group, for several and for rows that are groups
+    estimator.fit(Groups.from_labels(X, np.arange(20) % 5)[0])
+    estimator.fit(np.asarray(X)[:, None])
+
+
+def test_one_group_given_as_a_query_gives_a_warning():
+    X = list(np.random.default_rng(0).normal(size=(6, 5, 3)))
+    model = ModelComparisonSimilarity().fit(X)
+    with pytest.warns(UserWarning, match=ONE_PER_ROW):
+        assert model.transform(X[0]).shape == (5, 6)
+    assert model.transform([X[0]]).shape == (1, 6)
+    model.transform(X[0][:1])  # a single row is a query
+
+
+def test_rows_are_usual_samples_of_sequences_and_classes():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    ModelComparisonSegmenter(n_segments=2).fit(X)
+    ModelComparisonClassifier().fit(X, np.arange(20) % 2).predict(X)
 
 
 @pytest.mark.parametrize("X", [BAD["text"][0], BAD["sparse"][0], BAD["complex array"][0][None]])
@@ -496,7 +546,7 @@ def test_padding_is_noticed_once_in_a_call():
 
 NOT_PADDED = {
     "full": padded((5, 5)),
-    "one group per row": padded((1, 1))[:, 0],
+    "one group per row": padded((1, 1))[:, :1],
     "zero groups": [np.zeros((2, 3)), np.ones((2, 3))],
     "integers": np.arange(12).reshape(3, 2, 2) // 2,
     "one feature": padded(d=1),

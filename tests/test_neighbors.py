@@ -130,14 +130,15 @@ def test_a_failed_partial_fit_changes_nothing(make_groups):
 @pytest.mark.parametrize("mode", ["distance", "connectivity"])
 def test_graph_has_the_form_of_scikit_learns(mode, make_groups, memory):
     points = np.random.default_rng(0).normal(size=(30, 3))
+    groups = points[:, None]
     ours = GroupNeighbors(WordMoversDistance(), n_neighbors=4, mode=mode)  # of single vectors: the Euclidean distance
     theirs = KNeighborsTransformer(n_neighbors=4, mode=mode).fit(points)
-    graph, expected = ours.fit_transform(points), theirs.transform(points)
+    graph, expected = ours.fit_transform(groups), theirs.transform(points)
     assert_array_equal(graph.indptr, expected.indptr)
     assert_array_equal(graph.indices, expected.indices)
     assert_allclose(graph.data, expected.data, atol=1e-12)
     assert_array_equal(graph.indices[graph.indptr[:-1]], np.arange(30))
-    assert_array_equal(ours.transform(points).indices, expected.indices)
+    assert_array_equal(ours.transform(groups).indices, expected.indices)
     assert_allclose(
         ours.kneighbors_graph(mode=mode).toarray(), theirs.kneighbors_graph(mode=mode).toarray(), atol=1e-12
     )
@@ -162,7 +163,7 @@ def test_clusterers_and_embeddings_take_the_graph(planted):
     assert tsne.fit_transform(X).shape == (36, 2)
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([GroupNeighbors(n_neighbors=1), GroupNeighbors(MeanVector("distance"), n_neighbors=1)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -211,6 +212,7 @@ def test_saved_and_loaded(similarity, mmap_mode, make_groups, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index"]
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 def test_priors_precision_and_names_are_saved(tmp_path):
     pd = pytest.importorskip("pandas")
     prior = NormalGamma(mean=np.zeros(2), kappa=1.0, alpha=2.0, beta=np.ones(2))
@@ -359,7 +361,7 @@ def test_exact_duplicates_are_found_at_any_level():
 
 @traces_memory
 def test_memory_of_many_duplicates_is_bounded():
-    X = np.zeros((4000, 2))
+    X = np.zeros((4000, 1, 2))
     tracemalloc.start()
     with sklearn.config_context(working_memory=4):
         (found,) = find_duplicates(X, threshold=1.0)

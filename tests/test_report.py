@@ -225,9 +225,9 @@ def test_first_pair_is_similar_without_sharing_its_words():
 
 
 def test_first_pair_is_one_that_the_page_explains():
-    data = Page(report([*corpus(30), "cat " * 2500])).data
+    data = Page(report([*corpus(30), "", "cat " * 2500])).data
     sizes = unpacked(data["vocabulary"]["sizes"], "<i2")
-    assert_array_equal(np.flatnonzero(sizes < 0), [30])
+    assert_array_equal(np.flatnonzero(sizes == 0), [30])
     a, b = data["first"]
     assert a != b
     assert sizes[a] > 0 < sizes[b]
@@ -271,7 +271,9 @@ def test_long_texts_are_cut_and_their_length_is_kept():
     data = Page(page).data
     assert data["cut"] == {"11": 1_200_000}
     assert len(texts_of(data)[11]) == content.MOST_CHARACTERS
-    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == words_module.TOO_LONG
+    assert unpacked(data["vocabulary"]["sizes"], "<i2")[11] == 1, "of a long text the page has the distinct words"
+    assert unpacked(data["vocabulary"]["condensed"]["texts"], "<i4").tolist() == [11]
+    assert unpacked(data["vocabulary"]["condensed"]["counts"], "<u4").tolist() == [300_000]
     assert len(page) < 200_000
 
 
@@ -286,16 +288,49 @@ def test_texts_are_cut_earlier_if_they_are_many(monkeypatch):
     assert data["cut"] == {str(i): len(text) for i, text in enumerate(texts)}
 
 
-def test_the_longest_texts_are_not_explained_if_their_words_are_too_many(monkeypatch):
-    monkeypatch.setattr(words_module, "_MOST_TOKENS", 60)
+def test_long_texts_are_condensed_if_the_words_of_all_are_too_many(monkeypatch):
+    monkeypatch.setattr(words_module, "_MOST_TOKENS", 100)
     texts = corpus(30)
+    texts[5] = "cat dog cat mouse bird bird fish horse " * 3
     vocabulary = Page(report(texts)).data["vocabulary"]
     sizes = unpacked(vocabulary["sizes"], "<i2")
     lengths = np.array([len(text.split()) for text in texts])
-    known = sizes != words_module.TOO_LONG
-    assert lengths[known].sum() == len(unpacked(vocabulary["tokens"], "<u2"))
-    assert 50 < lengths[known].sum() <= 60
-    assert lengths[known].max() <= lengths[~known].min()
+    long = unpacked(vocabulary["condensed"]["texts"], "<i4")
+    most = words_module._most_words(lengths)
+    assert 1 < most < lengths.max()
+    assert set(long.tolist()) == set(np.flatnonzero(lengths > most).tolist())
+    assert_array_equal(np.delete(sizes, long), np.delete(lengths, long))
+    assert sizes.max() <= most
+    assert sizes.sum() == len(unpacked(vocabulary["tokens"], "<u2"))
+    assert sizes[long].sum() == len(unpacked(vocabulary["condensed"]["places"], "u1"))
+    cost = np.where(lengths > most, words_module._ROOM_OF_CONDENSED * most, lengths).sum()
+    assert cost <= 100
+
+
+def test_a_condensed_text_has_the_weight_the_mean_and_the_places_of_the_whole():
+    rng = np.random.default_rng(0)
+    vectors, n = rng.normal(size=(30, 4)), 200
+    model = type("Model", (), {"mean": vectors.mean(axis=0)[None], "variance": vectors.var(axis=0)[None]})
+    scaled = (vectors - model.mean[0]) / np.sqrt(model.variance[0])
+    text, weight_of = rng.integers(30, size=n), rng.random(30)
+    weights, places = weight_of[text], (2 * np.arange(n) + 1) / n - 1
+    parts = weight_of * np.bincount(text, minlength=30) * np.linalg.norm(scaled, axis=1)
+    for most in (30, 12, 1):
+        found = words_module._Condensed.of(text, weights, vectors, model, most)
+        words = text[found.first]
+        assert np.all(np.diff(found.first) > 0)
+        assert set(words.tolist()) == set(np.argsort(-parts)[:most].tolist())
+        assert found.n_distinct == 30
+        own = weight_of[words] * found.counts
+        assert own.sum() + found.n_others * found.weight == pytest.approx(weights.sum())
+        assert_allclose(own @ scaled[words] + found.n_others * found.weight * found.mean, weights @ scaled[text])
+        assert own @ found.places + found.n_others * found.weight * found.place == pytest.approx(weights @ places)
+        squares = own @ scaled[words] ** 2 + found.n_others * found.weight * found.mean**2
+        assert found.spread.mean() == pytest.approx(0, abs=1e-12)
+        missed = found.n_others * found.weight * (found.variance + found.spread)
+        assert_allclose(squares + missed, weights @ scaled[text] ** 2)
+        between = own @ found.places**2 + found.n_others * found.weight * found.place**2
+        assert between + found.within == pytest.approx(weights @ places**2)
 
 
 @pytest.mark.parametrize("room", [10**6, 2000, 800])
@@ -320,7 +355,7 @@ def test_frequent_words_have_more_digits_and_what_is_missed_is_counted():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(400, 10))
     counts = np.repeat([1000, 1], 200)
-    packed = words_module._vectors(vectors, counts, 4000)
+    packed = words_module._vectors(vectors, counts, np.zeros(len(counts)), 4000)
     factors, missed = (
         unpacked(packed[name]["codes"], "<u2") * packed[name]["most"] / 65_535 for name in ("factors", "missed")
     )
@@ -428,7 +463,9 @@ def test_the_texts_themselves_are_no_column():
 def test_columns_that_are_not_numbers_or_hardly():
     assert column([1, 2, 1, 2])["values"] == ["1", "2"]
     assert column(["1", "2", "three", *map(str, range(20))])["values"]
-    assert column([None] * 3)["values"] == []
+    assert "codes" not in column([None] * 3), "points are not coloured by one value"
+    assert "codes" not in column(["x"] * 3)
+    assert column(["x", None, "x"])["values"] == ["x"]
     assert column([10**400, *range(20)])["values"]
     assert column(["inf", *map(str, range(20))])["values"]
     wide = column([-1.7e308, 1.7e308, *map(float, range(40))])
@@ -464,7 +501,17 @@ def test_dates_are_counted_in_periods():
         [f"{day.isoformat()}T23:59:00+02:00" for day in days],
         [day.strftime("%a, %d %b %Y 10:00:00 +0000") for day in days],
         np.array(days, dtype="datetime64[s]"),
+        [day.strftime("%d/%m/%Y") for day in days],
+        [day.strftime("%m/%d/%Y") for day in days],
+        [day.strftime("%-m/%-d/%Y 23:59") for day in days],
+        [day.strftime("%d.%m.%Y") for day in days],
+        [day.strftime("%d %b %Y") for day in days],
+        [day.strftime("%B %-d, %Y") for day in days],
+        [day.strftime("%b %-dth, %Y") for day in days],
+        [day.strftime("%d-%b-%Y") for day in days],
+        [day.strftime("%b %Y") for day in days],
     ):
+        assert columns_module.undated_columns({"when": values}) == []
         found = periods_of(values)
         assert found["dates"]
         months = Counter(f"{day.year}-{day.month:02}" for day in days)
@@ -497,6 +544,40 @@ def test_dates_that_cannot_be_read_are_counted():
     values = ["2020-01-01", "2021-02-31", "yesterday", None, "", "2022-05-05", "2021-01-01", "2021-06-01"]
     found = periods_of(values)
     assert (found["unread"], found["missing"], found["counts"].sum()) == (2, 2, 4)
+
+
+UNDATED = {
+    "day or month first": (["03/04/2022", "05/06/2022"], "'03/04/2022' may be a day and a month or a month and a day"),
+    "equal numbers first": (["04/04/2022", "05/06/2022"], "'05/06/2022' may be a day and a month or a month and a day"),
+    "both": (["31/12/2022", "12/31/2022"], "'31/12/2022' may be a day and a month or a month and a day"),
+    "short years": (["31/12/22", "30/12/22"], "'31/12/22' cannot be read"),
+    "another language": (["2022.12.31", "2022.12.30"], "'2022.12.31' cannot be read"),
+    "words": (["early Dec '22", "late Nov '22"], '"early Dec \'22" cannot be read'),
+}
+
+
+@pytest.mark.parametrize(("values", "why"), UNDATED.values(), ids=UNDATED)
+def test_columns_that_look_like_dates_but_cannot_be_read_are_named(values, why):
+    (told,) = columns_module.undated_columns({"when": [*values, None]})
+    assert told == f"The column 'when' looks like dates, but {why}: write dates as 2022-12-31 to use them."
+    found = periods_of(values * 6)
+    assert found is None or not found["dates"]
+
+
+def test_other_columns_do_not_look_like_dates():
+    for values in (
+        ["1.2.10", "1.3.0"],
+        ["may be", "march on", "decide"],
+        ["12", "2022"],
+        ["room 12", "decorations 4 and more of the same kind"],
+        ["192.168.10.1"],
+        ["555-12-3456"],
+        [None, ""],
+        [date(2022, 12, 31)] * 2,
+        ["01/01/2022", "02/02/2022"],  # which can be read
+        [1.5, 2.5],
+    ):
+        assert columns_module.undated_columns({"when": values}) == [], values
 
 
 def test_categories_are_counted_and_other_columns_are_not():
@@ -843,13 +924,14 @@ def test_heat_map_of_two_long_texts():
     folder = Path(page_module.__file__).parent / "templates"
     scripts = [(folder / name).read_text(encoding="utf-8") for name in ("data.js", "pair.js")]
     largest = re.search(r"^const largest = .*?^};", scripts[0], flags=re.MULTILINE | re.DOTALL)[0]
+    whole = re.search(r"^const whole = .*?;$", scripts[0], flags=re.MULTILINE)[0]
     functions = scripts[1].split("// The measure and the neighbours")[0]
     use = """
         const mcsg = { steps: 0 }, names = Array.from({ length: 360 }, (_, i) => `word ${i}`);
         const matrix = names.map((_, i) => names.map((_, j) => (i < 3 && j < 3 ? 1 : 1e-6)));
         console.log(JSON.stringify(condensed({ rows: names, columns: names, matrix })));
     """
-    run = subprocess.run(["node", "-e", largest + functions + use], capture_output=True, text=True)
+    run = subprocess.run(["node", "-e", largest + whole + functions + use], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["rows"] == found["columns"] == ["word 0", "word 1", "word 2", "357 others"]
@@ -1091,6 +1173,55 @@ def test_every_pair_is_explained_in_little_room_and_the_page_says_how_near(visit
     assert 0.005 < bound < 0.3
     assert np.mean(np.array(errors) <= bound) > 0.8
     assert f"at most {bound:.2f} for 19 of 20" in page.locator("#heat").text_content()
+
+
+LONG_TEXTS = {"without order": {}, "in order": {"likelihood": "trend", "embedding__order": 0.5}}
+
+
+@pytest.mark.parametrize("params", LONG_TEXTS.values(), ids=LONG_TEXTS)
+@pytest.mark.parametrize("most", [2000, 150])
+def test_long_texts_are_explained_by_their_distinct_words(visit, tmp_path, monkeypatch, most, params):
+    """With room for all distinct words the parts are those of Python; else they still sum to the cosine."""
+    monkeypatch.setattr(words_module, "MOST_WORDS", most)
+    rng = np.random.default_rng(0)
+    short = load_short_texts().data
+    texts = [*short[:60], *(" ".join(short[k] for k in rng.permutation(range(60 * c, 60 * c + 60))) for c in range(4))]
+    texts += [" ".join(rng.choice(text.split(), 2600)) for text in texts[60:62]]
+    clusters = clustered(texts, 4, vectors="glove-6b-50d", **params)
+    cluster_report(clusters=clusters).save(tmp_path / "long.html")
+    page = visit(file=tmp_path / "long.html")
+    embedding, points = clusters.pipeline[-1], clusters.points
+    assert page.evaluate("vocabulary.condensed.size") == (2 if most == 2000 else 6)
+    errors = []
+    for i, j in [(64, 65), (64, 60), (65, 3), (62, 63)]:
+        found, cosine = page.evaluate(f"explain({i}, {j})"), page.evaluate(f"cosine({i}, {j})")
+        assert np.sum(found["matrix"]) == pytest.approx(cosine, abs=1e-9)
+        for side in found["sums"]:
+            assert sum(side) == pytest.approx(cosine, abs=1e-9)
+        errors.append(abs(cosine - float(points[i] @ points[j])))
+        if most == 2000:
+            expected = embedding.explain(clusters.groups[[i]], clusters.groups[[j]])
+            part_of = dict.fromkeys(expected.labels[0], 0.0)
+            for word, row in zip(expected.labels[0], expected.matrix, strict=True):
+                part_of[word] += row.sum()
+            found_of = dict(zip(found["words"][0], found["sums"][0], strict=True))
+            assert found_of.keys() == part_of.keys()
+            assert_allclose([found_of[word] for word in part_of], list(part_of.values()), atol=2e-3)
+        page.evaluate(f"choosePair({i}, {j})")
+        told = page.locator("#heat").text_content()
+        n_distinct = len(set(clusters.groups[[i]].labels.tolist()))
+        if found["others"][0]:
+            n_shown = len(found["rows"]) - 1
+            assert n_shown + found["others"][0] == n_distinct
+            assert (
+                f"Of the {n_distinct:,} different words of text A, the {n_shown} most telling are compared one by one"
+                in told
+            )
+        else:
+            assert len(found["rows"]) == n_distinct
+            assert "words of text A" not in told
+    assert max(errors) < (2e-3 if most == 2000 else 0.2)
+    assert page.locator("#text-a .word").count() > 10
 
 
 def test_slider_cuts_as_the_tree_does(visit, clusters):
@@ -1374,6 +1505,48 @@ def test_dates_in_a_browser(visit, tmp_path):
     assert page.locator("#periods figure").first.locator("text").all_text_contents()[::2] == ["a", "b", "c"]
     assert "over=kind" in page.evaluate("location.hash")
     assert visit(file=tmp_path / "dates.html", view="#over=kind").locator("#over").input_value() == "kind"
+
+
+def test_dates_that_cannot_be_read_are_named_in_a_browser(visit, tmp_path):
+    report(corpus(30), columns={"day": ["03/04/2022", "05/06/2022", "07/08/2022"] * 10}).save(tmp_path / "undated.html")
+    told = "The column 'day' looks like dates, but '03/04/2022' may be"
+    assert told in visit(file=tmp_path / "undated.html").locator("#undated").inner_text()
+    values = [f"{day}/12/2022 {day}" for day in range(1, 31)]
+    report(corpus(30), columns={"day": values}).save(tmp_path / "unknown.html")
+    page = visit(file=tmp_path / "unknown.html")
+    assert page.locator("#over-title").is_visible()
+    assert not page.locator("#undated").inner_text()
+
+
+def test_a_column_called_cluster_and_columns_of_one_value(visit, tmp_path):
+    columns = {"cluster": ["x", "y"] * 6, "same": ["z"] * 12, "empty": [None] * 12}
+    report(corpus(12), columns=columns).save(tmp_path / "columns.html")
+    page = visit(file=tmp_path / "columns.html")
+    assert page.locator("#colour option").all_inner_texts() == ["by cluster", "by cluster (column)"]
+    page.locator("#colour").select_option("cluster")
+    assert "x" in page.locator("#legend").inner_text()
+
+
+def test_the_number_of_clusters_is_found_or_given(visit, tmp_path):
+    texts = load_short_texts().data[:90]
+    for n_clusters, told in ((4, "as given: 4"), (None, "as found: ")):
+        cluster_report(clusters=clustered(texts, n_clusters, vectors="glove-6b-50d")).save(tmp_path / "number.html")
+        assert visit(file=tmp_path / "number.html").locator("#given").inner_text().startswith(told)
+
+
+def test_repeated_texts_are_shown_once(visit, tmp_path):
+    texts = [*corpus(24), *["The cat dog mouse."] * 9, *["The zebra."] * 2]
+    report(texts, columns={"kind": ["a"] * 35}).save(tmp_path / "repeated.html")
+    page = visit(file=tmp_path / "repeated.html")
+    typical = page.evaluate("cut.typical.map(own => own.map(i => texts[i]))")
+    assert all(len(set(own)) == len(own) for own in typical)
+    page.locator("#query").fill('"cat dog mouse"')
+    settled(page)
+    found = page.locator("#found li").all_inner_texts()
+    assert len(found) == len(set(found))
+    assert sum("The cat dog mouse." in text and "\u00d79" in text for text in found) == 1
+    outliers = page.locator("#outliers li .clamp").all_inner_texts()
+    assert len(outliers) == len(set(outliers))
 
 
 def test_parts_of_clusters_are_labelled_when_one_looks_closer(visit):

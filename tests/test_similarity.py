@@ -313,6 +313,7 @@ def test_failed_fit_leaves_everything_as_it_was(make_groups):
     assert_array_equal(model.transform(X), before)
 
 
+@pytest.mark.filterwarnings("ignore:X is a table")
 def test_partial_fit_refuses_another_model(make_groups):
     X = make_groups(6, 3)
     for change in ({"likelihood": "vmf"}, {"criterion": "tic"}, {"reg_covar": 1.0}):

@@ -81,7 +81,7 @@ def test_equal_and_few_texts():
     ("call", "error", "message"),
     [
         (lambda: cluster_texts(["one"]), ValueError, "only one text"),
-        (lambda: cluster_texts(["one", "two"], 3), ValueError, "n_clusters=3 is more than the 2"),
+        (lambda: cluster_texts(["one", "two"], 3), ValueError, "n_clusters=3 is more than the 2 texts"),
         (lambda: cluster_texts(["one", "two"], 0), ValueError, "n_clusters must be a positive integer"),
         (lambda: cluster_texts(["one", "two"], n_words=0), ValueError, "n_words"),
         (lambda: cluster_texts(["one", "two"], resolution=0), ValueError, "resolution must be a positive number"),

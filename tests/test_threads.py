@@ -43,7 +43,7 @@ pytestmark = pytest.mark.thread_unsafe(reason="it starts threads itself, and loo
 N_THREADS = 8
 X = random_groups(90, 5, (2, 9), spread=2.0)
 QUERIES = random_groups(7, 5, (2, 9), spread=2.0, seed=1)
-FLAT = np.stack([group[0] for group in QUERIES])  # groups of one vector each
+FLAT = np.stack([group[:1] for group in QUERIES])  # groups of one vector each
 LABELS = np.arange(90) % 3
 
 

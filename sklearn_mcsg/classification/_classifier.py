@@ -131,6 +131,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     array([19, 19])
     """
 
+    _takes_rows = True
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
         "reject": ["boolean"],

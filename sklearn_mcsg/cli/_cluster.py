@@ -11,7 +11,7 @@ from typing import Any
 from sklearn_mcsg._disk import check_replaceable
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
-from sklearn_mcsg.cli._shared import count, make_embedding, read_texts, tell
+from sklearn_mcsg.cli._shared import count, distinct, make_embedding, read_texts, tell
 from sklearn_mcsg.text import KindComparison, KindInCluster, TextClusters, check_kinds, cluster_texts, shown_pvalue
 
 _TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
@@ -137,7 +137,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComp
             "stability": stability[summary.label],
             "label": summary.title,
             "words": summary.words,
-            "typical": [shown(i) for i in summary.members[:_TYPICAL]],
+            "typical": [shown(i) for i in distinct(corpus.texts, summary.members.tolist(), _TYPICAL)],
         }
         for summary in clusters.summaries
     ]
@@ -147,7 +147,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComp
             "number": how,
             "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
             "clusters": described,
-            "outliers": [shown(i) for i in clusters.outliers[:_TYPICAL]],
+            "outliers": [shown(i) for i in distinct(corpus.texts, clusters.outliers.tolist(), _TYPICAL)],
             "texts": texts,
             **({} if kinds is None else {"kinds": list(_records(clusters, kinds))}),
         }
@@ -167,10 +167,10 @@ def _show_table(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindCom
         words = terminal.printable(", ".join(summary.words))
         facts = terminal.faint(count(len(summary.members), "text") + _stability_of(clusters, summary.label))
         print(f"\n{terminal.bold(f'{summary.label + 1:3}  {words}')}  {facts}")
-        _show_texts(corpus, summary.members[:_TYPICAL].tolist())
+        _show_texts(corpus, summary.members.tolist())
     if len(corpus.texts) > len(clusters) * _TYPICAL:
         print(f"\n     {terminal.bold('Far from every cluster')}")
-        _show_texts(corpus, clusters.outliers[:_TYPICAL].tolist())
+        _show_texts(corpus, clusters.outliers.tolist())
     if kinds is not None:
         _show_kinds(clusters, kinds)
 
@@ -207,7 +207,8 @@ def _kind_in_table(clusters: TextClusters, row: KindInCluster) -> dict[str, str]
 
 
 def _show_texts(corpus: Corpus, places: list[int]) -> None:
-    for i in places:
+    """Print the first few different texts."""
+    for i in distinct(corpus.texts, places, _TYPICAL):
         print(f"     {terminal.shortened(corpus.texts[i], terminal.width() - 5)}")
 
 

@@ -19,6 +19,8 @@ _NARROWEST = 20  # characters of a text beside a long file name
 
 def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus, or texts of a corpus that another one has, too."""
+    if options.against_column is not None and options.against is None:
+        raise ValueError("--against-column is for the file of --against: give both, or leave it out.")
     if options.corpus == options.against == "-":
         raise ValueError("Standard input can be read once: name a file, either as the corpus or after --against.")
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
@@ -47,7 +49,8 @@ def _open_other(options: argparse.Namespace) -> Corpus:
     """Read the other file. Only one from standard input is read as the options say; the names of others tell it."""
     read_as = options.read_as if options.against == "-" else None
     in_column = is_table(options.against) or read_as not in (None, "txt")
-    other = read_corpus(options.against, options.column if in_column else None, read_as=read_as)
+    column = options.against_column or (options.column if in_column else None)
+    other = read_corpus(options.against, column, read_as=read_as)
     if other.note is not None:
         tell(options, other.note)
     return other

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
-from sklearn_mcsg.cli._shared import make_embedding, only_known, open_corpus, tell_coverage
+from sklearn_mcsg.cli._shared import distinct, make_embedding, only_known, open_corpus, tell_coverage
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.samples import SampleComparison, compare_samples
 from sklearn_mcsg.text import TokenisedTexts, deciding_words
@@ -20,7 +20,7 @@ _SMALL = 0.05  # p-value above which a difference is not unusual
 
 def run(options: argparse.Namespace) -> None:
     """Compare an old corpus with a new one."""
-    old, new = open_corpus(options, options.corpus), open_corpus(options, options.new)
+    old, new = open_corpus(options, options.corpus), open_corpus(options, options.new, column=options.new_column)
     texts = TokenisedTexts.of([*old.texts, *new.texts])
     pipeline = make_embedding(options)
     groups = pipeline[0].fit_transform(texts)
@@ -56,10 +56,10 @@ def _words(found: SampleComparison, groups: Groups) -> list[dict[str, Any]]:
 
 
 def _texts(found: SampleComparison, old: Corpus, new: Corpus) -> list[dict[str, Any]]:
-    """The texts of both corpora that make most of the difference."""
+    """The different texts of both corpora that make most of the difference."""
     records = []
     for name, corpus, parts in (("old", old, found.groups[0]), ("new", new, found.groups[1])):
-        for i in np.argsort(-parts, kind="stable")[:_TEXTS_SHOWN].tolist():
+        for i in distinct(corpus.texts, np.argsort(-parts, kind="stable").tolist(), _TEXTS_SHOWN):
             records.append({"corpus": name, "line": corpus.lines[i], "text": corpus.texts[i]})
     return records
 

@@ -127,7 +127,10 @@ def _add_cluster(commands: Any) -> None:
 reviews.csv --column review -n 8 --format csv > clusters.csv
 reviews.csv --column review --by country"""
     summary = "group the texts of a corpus and describe each group"
-    number = "a number, or auto (default): as many as are found again in random halves of the texts"
+    number = (
+        "a number, or auto (default; in Python n_clusters=None): as many as are found again in random halves of the "
+        "texts"
+    )
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
     add = _add(commands, "cluster", _cluster.run, summary, examples).add_argument
     _add_corpus(add)
@@ -152,7 +155,8 @@ train.csv --against test.csv"""
         "find texts that have this share of their words in common, such as 0.7 for texts with another last sentence "
         "(default: no word may make a difference)"
     )
-    against = "find the texts that are also in another file, whose texts are in the same column"
+    against = "find the texts that are also in another file"
+    column = "column that holds the texts of --against (default: that of --column)"
     threshold = (
         "largest distance between the embeddings of duplicates, from 0 (the same) over 1 (unrelated) to 2; a word that "
         "makes a difference separates texts at any distance (default: words alone decide)"
@@ -161,6 +165,7 @@ train.csv --against test.csv"""
     command = _add(commands, "dedupe", _dedupe.run, summary, examples)
     _add_corpus(command.add_argument)
     command.add_argument("--against", metavar="FILE", help=against)
+    command.add_argument("--against-column", metavar="NAME", help=column)
     command.add_argument("--overlap", type=_share, help=overlap)
     limit = command.add_mutually_exclusive_group()
     limit.add_argument("--threshold", type=_distance, help=threshold)
@@ -182,6 +187,7 @@ def _add_drift(commands: Any) -> None:
     )
     add("new", metavar="NEW", help="another corpus")
     _add_column(add)
+    add("--new-column", metavar="NAME", help="column that holds the texts of NEW (default: that of --column)")
     add("--words", type=_positive, default=20, metavar="N", help="number of words to show (default: 20)")
     add("--permutations", type=_positive, default=999, metavar="N", help=permutations)
     _add_common(add, criterion=False)

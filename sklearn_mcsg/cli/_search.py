@@ -48,12 +48,44 @@ def run(options: argparse.Namespace) -> None:
     texts = TokenisedTexts.of(corpus.texts)
     search = _fitted(options, corpus, texts)
     names, queries = _with_words(options, search, asked)
-    found = search.search(queries, min(options.top, len(search.known_)))
+    found = _find(search, queries, options.top, corpus.texts if options.format == "table" else None)
     reasons = None if options.exact else _reasons(search, queries, texts, found.indices)
     hits = _hits(corpus, names, found, reasons, as_json=options.format == "json")
     why = [*([] if search.words is None else ["score", "bm25"]), *([] if options.exact else ["why"])]
     fields = list(corpus.record(0, dict.fromkeys(_PLACE), dict.fromkeys(why)))
     terminal.show_records(hits, options.format, lambda hits: _show(hits, search.words, options.exact), fields)
+
+
+def _find(search: TextSearch, queries: Queries, top: int, texts: Sequence[str] | None) -> TextHits:
+    """The best texts for each query; given all texts, a text that occurs several times is found once."""
+    n = len(search.known_)
+    k = min(top, n)
+    found = search.search(queries, k)
+    while texts is not None:
+        rows = [_first_ranks(row.tolist(), texts, top) for row in found.indices]
+        if k == n or all(len(ranks) == top or -1 in row for ranks, row in zip(rows, found.indices, strict=True)):
+            return _with_ranks(found, rows)
+        k = min(n, 4 * k)
+        found = search.search(queries, k)
+    return found
+
+
+def _first_ranks(row: list[int], texts: Sequence[str], top: int) -> list[int]:
+    """The ranks at which a query has found different texts."""
+    first: dict[str, int] = {}
+    for rank, i in enumerate(row):
+        if i >= 0 and len(first) < top:
+            first.setdefault(texts[i], rank)
+    return list(first.values())
+
+
+def _with_ranks(found: TextHits, rows: list[list[int]]) -> TextHits:
+    """The hits of each query at some ranks; behind the last one, nothing is found."""
+    width = max(1, *map(len, rows))
+    ranks = np.array([row + [0] * (width - len(row)) for row in rows], dtype=int).reshape(len(rows), width)
+    taken: Any = [None if x is None else np.take_along_axis(x, ranks, axis=1) for x in found]
+    taken[0][np.arange(width) >= np.array(list(map(len, rows)))[:, None]] = -1
+    return TextHits(*taken)
 
 
 def _hits(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +76,11 @@ def known_texts(options: argparse.Namespace, corpus: Corpus) -> KnownTexts:
     return KnownTexts(corpus, texts if known.all() else texts[known], vectorizer)
 
 
-def open_corpus(options: argparse.Namespace, path: str, keep_columns: bool = False) -> Corpus:
-    """Read the texts of a file, and print what was noticed."""
-    corpus = read_corpus(path, options.column, read_as=options.read_as, keep_columns=keep_columns)
+def open_corpus(
+    options: argparse.Namespace, path: str, keep_columns: bool = False, column: str | None = None
+) -> Corpus:
+    """Read the texts of a file, from a `column` other than that of the options if it is given; print notes."""
+    corpus = read_corpus(path, column or options.column, read_as=options.read_as, keep_columns=keep_columns)
     if corpus.note is not None:
         tell(options, corpus.note)
     return corpus
@@ -131,6 +134,15 @@ def only_known(options: argparse.Namespace, found: Any, known: np.ndarray, noun:
     n_left_out = len(known) - int(known.sum())
     tell(options, f"{n_left_out} of {count(len(known), noun)} left out, with {why} (the first in line {first}).")
     return found[known]
+
+
+def distinct(texts: Sequence[str], places: Iterable[int], most: int) -> list[int]:
+    """The first places that hold different texts."""
+    first: dict[str, int] = {}
+    for i in places:
+        if len(first) < most:
+            first.setdefault(texts[i], i)
+    return list(first.values())
 
 
 def count(n: int, noun: str) -> str:

@@ -360,6 +360,29 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         self._keep(state["space"], state["moments"])
         self._null = checked_null(state["null"])
 
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Names of the columns of `transform`.
+
+        Without rotation they say what a coordinate is: ``location_x0`` for the mean of the feature ``x0``, ``scale_x0``
+        for the logarithm of its variance and, if order counts, ``order_x0`` for its slope. Names of likelihoods whose
+        coordinates are not those of single features have numbers, such as ``scale2``. With rotation a coordinate is a
+        direction and has the name of the class and a number.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only used to check feature names against those seen in `fit`.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        names = super().get_feature_names_out(input_features)
+        if self.rotate or not isinstance(self._space, Coordinates):
+            return names
+        features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        return np.array(self._space.names(features), dtype=object)
+
     # Plumbing -----------------------------------------------------------------------------------------------------
 
     @property

@@ -7,7 +7,7 @@ Both are plain objects that are learnt from a corpus in passes of bounded memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -88,6 +88,17 @@ class Coordinates:
         """Number of coordinates of order, which are the last ones; 0 if the groups of the likelihood have no order."""
         kinds = self.model.likelihood.coordinates(self.corpus, self.corpus)
         return kinds[2].shape[1] if len(kinds) > 2 else 0
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Names of the coordinates: their kind, and the feature if there is one coordinate of the kind for each."""
+        names = []
+        kinds = self.model.likelihood.coordinates(self.corpus, self.corpus)
+        for kind, width in zip(("location", "scale", "order"), (values.shape[1] for values in kinds), strict=False):
+            if width == len(features):
+                names += [f"{kind}_{feature}" for feature in features]
+            else:
+                names += [kind] if width == 1 else [f"{kind}{i}" for i in range(width)]
+        return names
 
     def __call__(self, groups: Groups | Statistics, first: int = 0) -> np.ndarray:
         """Coordinates of groups, or of groups whose statistics are known; errors number groups from `first` on."""

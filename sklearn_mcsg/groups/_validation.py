@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -13,10 +12,10 @@ from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import is_array, is_sequence, refuse_arrays
 from sklearn_mcsg.groups.blocks import group_of
-from sklearn_mcsg.groups.checks import FOR_TEXTS, check_group, check_numeric, check_table, warn_of_padding
+from sklearn_mcsg.groups.checks import FOR_TEXTS, check_group, check_numeric, check_table, warn_of_padding, warn_of_rows
 
 
-def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X") -> Groups:
+def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X", rows: bool = False) -> Groups:
     """Turn any accepted input into validated `Groups`.
 
     Parameters
@@ -29,6 +28,8 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
         Whether groups without vectors, or whose weights sum to 0, are accepted.
     name : str, default="X"
         Name of the input in error messages.
+    rows : bool, default=False
+        Whether the rows of an (n_groups, n_features) array or data frame are meant as groups.
 
     Returns
     -------
@@ -37,8 +38,10 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
     Warns
     -----
     UserWarning
-        If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not:
-        they may be padding, which counts as vectors. `Groups` are taken as they are.
+        If two or more rows of an (n_groups, n_features) array or data frame become groups, unless `rows` says that they
+        are meant; or if a column of the data frame looks like the labels of groups.
+        If arrays of floating-point vectors hold vectors that are zero beside others of their group that are not: they
+        may be padding, which counts as vectors. `Groups` are taken as they are.
 
     Examples
     --------
@@ -46,10 +49,10 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
     >>> from sklearn_mcsg import validate_groups
     >>> validate_groups([np.ones((3, 2)), np.zeros((1, 2))])
     Groups(n_groups=2, n_features=2, sizes=1..3)
-    >>> validate_groups(np.zeros((4, 2)))
+    >>> validate_groups(np.zeros((4, 2)), rows=True)
     Groups(n_groups=4, n_features=2, sizes=1..1)
     """
-    groups = _to_groups(X, name)
+    groups = _to_groups(X, name, rows)
     check_collection(groups, allow_empty)
     _check_finite(groups, name)
     return groups
@@ -134,7 +137,7 @@ def check_same_length(left: Groups, right: Groups) -> None:
         )
 
 
-def _to_groups(X: Any, name: str) -> Groups:
+def _to_groups(X: Any, name: str, rows: bool) -> Groups:
     if isinstance(X, Groups):
         return X
     refuse_arrays(X, name)
@@ -148,7 +151,7 @@ def _to_groups(X: Any, name: str) -> Groups:
     if hasattr(X, "to_pylist"):
         return _from_arrow(X)
     if hasattr(X, "columns") and X.shape[1] == 1 and len(X) and np.ndim(next(iter(X[X.columns[0]]))) > 0:
-        return _to_groups(X[X.columns[0]], name)
+        return _to_groups(X[X.columns[0]], name, rows)
     if hasattr(X, "iloc") and X.ndim == 1:
         X = list(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
@@ -158,8 +161,10 @@ def _to_groups(X: Any, name: str) -> Groups:
         return groups
     if _is_sequence_of_groups(X):
         return Groups.from_list(X)
-    _warn_of_long_table(X, name)
     vectors = check_table(X, name)
+    label = _label_column(X)
+    if label is not None or not rows:
+        warn_of_rows(len(vectors), name, label)
     return Groups(vectors, np.arange(len(vectors) + 1))
 
 
@@ -182,19 +187,12 @@ def _refuse_other_collections(X: Any, name: str) -> None:
     raise TypeError(f"{name} is {X!r:.60}, but must be a list of groups, each an array (n_vectors, n_features).")
 
 
-def _warn_of_long_table(X: Any, name: str) -> None:
-    """Warn if a column of a data frame looks like the labels of groups, because each row becomes a group."""
+def _label_column(X: Any) -> Any:
+    """The column of a data frame that looks like the labels of groups: the only one without floats, with repeats."""
     if not hasattr(X, "iloc") or len(X.columns) < 2:
-        return
+        return None
     labels = [column for column in X.columns if X[column].dtype.kind != "f"]
-    if len(labels) == 1 and X[labels[0]].duplicated().any():
-        label = labels[0]
-        warnings.warn(
-            f"{name} is a data frame, and each of its rows becomes a group of one vector. If the column {label!r} says "
-            f"which group a row belongs to, pass "
-            f"Groups.from_labels({name}.drop(columns={label!r}), {name}[{label!r}])[0].",
-            stacklevel=5,
-        )
+    return labels[0] if len(labels) == 1 and X[labels[0]].duplicated().any() else None
 
 
 def _from_arrow(column: Any) -> Groups:

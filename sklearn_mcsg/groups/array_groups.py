@@ -20,7 +20,7 @@ from sklearn_mcsg._memory import DEVICE, count_within
 from sklearn_mcsg.groups._groups import Groups, offsets_of, places_in_order
 from sklearn_mcsg.groups._validation import check_collection, raise_of_values
 from sklearn_mcsg.groups.arrays import ArrayKind, is_array, is_sequence, to_numpy
-from sklearn_mcsg.groups.checks import check_widths, warn_of_zeros
+from sklearn_mcsg.groups.checks import check_widths, warn_of_rows, warn_of_zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class ArrayGroups:
     first: int = 0
 
     @classmethod
-    def read(cls, X: Any, *, allow_empty: bool = False, name: str = "X") -> ArrayGroups:
+    def read(cls, X: Any, *, allow_empty: bool = False, name: str = "X", rows: bool = False) -> ArrayGroups:
         """Turn an array or a list of arrays into validated groups; their values are checked when they are read."""
         if is_sequence(X):
             arrays = list(X)
@@ -66,7 +66,10 @@ class ArrayGroups:
         else:
             kind = ArrayKind.of([X])
             shape = _checked_shape(X, name, kind, (2, 3))
-            X = X[:, None, :] if len(shape) == 2 else X
+            if len(shape) == 2:
+                X = X[:, None, :]
+                if not rows:
+                    warn_of_rows(shape[0], name)
             groups = cls(X, kind, np.full(shape[0], X.shape[1]), shape[-1], name)
         check_collection(groups, allow_empty)
         groups._warn_of_padding()

@@ -35,7 +35,7 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
     if array.ndim != 2:
         raise ValueError(
             f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). "
-            f"Pass a single vector x as x.reshape(1, -1), or groups of one vector each as a 2-d array X."
+            f"Pass a single vector x as x.reshape(1, -1), or groups of one vector each, the rows of X, as X[:, None]."
         )
     return check_numeric(array, f"group {i}")
 
@@ -69,7 +69,7 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
     if table is not None and table.ndim < 2:
         raise ValueError(
             f"{name} holds numbers, but must hold groups of vectors. Reshape your data: {name}.reshape(1, -1) is one "
-            f"group of one vector, and {name}.reshape(-1, 1) are groups of one number each."
+            f"group of one vector, and {name}.reshape(-1, 1, 1) are groups of one number each."
         )
     if table is not None and table.ndim > 2:
         raise ValueError(
@@ -204,6 +204,24 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
             raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
     dtype = object if name == "labels" else None
     return np.concatenate([np.asarray(part, dtype=dtype) for part in parts])
+
+
+def warn_of_rows(n_rows: int, name: str, label: object = None) -> None:
+    """Warn that each row of a table becomes a group of one vector, whose spread says nothing.
+
+    One row is a query. `label` is the column of a data frame that looks like the labels of groups. The warning comes
+    from one place, so that Python shows it once, and not for each method that reads the groups.
+    """
+    if n_rows < 2:
+        return
+    advice = (
+        f"pass one group as [{name}], several groups as a list of arrays or as Groups.from_labels({name}, labels)[0], "
+        f"and rows that are groups of their own as np.asarray({name})[:, None]"
+        if label is None
+        else f"if the column {label!r} says which group a row belongs to, pass "
+        f"Groups.from_labels({name}.drop(columns={label!r}), {name}[{label!r}])[0]"
+    )
+    warnings.warn(f"{name} is a table, and each of its rows becomes a group of one vector: {advice}.", stacklevel=2)
 
 
 def warn_of_padding(vectors: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> None:

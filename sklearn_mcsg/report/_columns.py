@@ -21,6 +21,29 @@ _COLUMN_BYTES = 1_200_000  # of the values of all columns
 _PERIODS = 24  # at most, in which texts are counted
 _YEARS = 1500, 2200  # first and last number that is read as a year
 _ISO = re.compile(r"(\d{4})(?:[-/](\d{1,2})(?:[-/](\d{1,2})(?:[T ].*)?)?)?")
+_NUMERIC = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ,].*)?")  # 31/12/2022 or 12/31/2022
+_NAMED = re.compile(
+    r"(?:(\d{1,2})(?:st|nd|rd|th)?[ .-]+)?([a-z]{3,9})\.?[ -](?:(\d{1,2})(?:st|nd|rd|th)?,? )?(\d{4})", re.I
+)
+_LIKE_DATE = re.compile(
+    r"\d{1,2}([/-])\d{1,2}\1\d{2,4}\b.*|\d{1,2}\.\d{1,2}\.\d{4}\b.*|\d{4}([./-])\d{1,2}\2\d{1,2}\b.*|"
+    r"(?=.*\d)(?:.*\W)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.{,12}",
+    re.I,
+)
+_MONTH_NAMES = (  # in English, whatever the locale
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _DAYS, _MONTHS = "datetime64[D]", "datetime64[M]"
 
 
@@ -44,7 +67,8 @@ def _column(name: str, values: list[Any]) -> dict[str, Any]:
     cells = pack_json([text if len(text) <= _CELL else f"{text[:_CELL]}\u2026" for text in texts])
     colours = _colours(present)
     names_rows = colours.get("others", 0) > len(values) / 2
-    return {"name": name, "cells": cells, **({} if names_rows else colours)}
+    is_constant = len(set(texts)) < 2
+    return {"name": name, "cells": cells, **({} if names_rows or is_constant else colours)}
 
 
 def _colours(present: list[Any]) -> dict[str, Any]:
@@ -116,6 +140,22 @@ def shown_periods(columns: Mapping[str, Sequence[Any]], tree: ClusterTree) -> li
     return made
 
 
+def undated_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Sentences about the columns that look like dates but cannot be read."""
+    told = []
+    for name, values in columns.items():
+        present = [str(value).strip() for value in values if not _is_missing(value)]
+        alike = [text for text in present if _LIKE_DATE.fullmatch(text)]
+        n_read = np.count_nonzero(~np.isnat(_days(present)))
+        if len(alike) > len(present) / 2 and n_read < len(present) / 2:
+            unclear = [text for text in alike if (both := _NUMERIC.fullmatch(text)) and int(both[1]) != int(both[3])]
+            why = f"{alike[0]!r} cannot be read"
+            if unclear:
+                why = f"{unclear[0]!r} may be a day and a month or a month and a day"
+            told.append(f"The column {name!r} looks like dates, but {why}: write dates as 2022-12-31 to use them.")
+    return told
+
+
 def _by_category(present: list[Any]) -> tuple[list[str], np.ndarray, None] | None:
     """Categories, unless the values are mostly different, all the same, or many numbers."""
     colours = _colours(present)
@@ -132,7 +172,7 @@ def _by_date(present: list[Any]) -> tuple[list[str], np.ndarray, int] | None:
     The number of values that are not dates comes last.
     """
     numbers = [value for value in present if isinstance(value, int | np.integer | float | np.floating)]
-    days = np.array([_day(value) for value in present], dtype=_DAYS)
+    days = _days(present)
     known = ~np.isnat(days)
     n_unread = sum(value is not None for value in present) - int(np.count_nonzero(known))
     if not known.any() or n_unread > (0 if numbers else np.count_nonzero(known)):
@@ -147,8 +187,31 @@ def _by_date(present: list[Any]) -> tuple[list[str], np.ndarray, int] | None:
     return names, np.array([number_of(day) - low if ok else -1 for day, ok in zip(days, known, strict=True)]), n_unread
 
 
-def _day(value: Any) -> np.datetime64:
-    """The day of a date: dates of Python, NumPy and pandas, ISO 8601 and its parts, mail headers, and years."""
+def _days(values: list[Any]) -> np.ndarray:
+    """The days of dates, and no day for other values."""
+    day_first = _has_days_first(values)
+    return np.array([_day(value, day_first) for value in values], dtype=_DAYS)
+
+
+def _has_days_first(values: list[Any]) -> bool | None:
+    """Whether dates such as 31/12/2022 begin with the day: numbers above 12 are days. None if that is not clear.
+
+    Dates with dots, such as 1.12.2022, begin with the day. Where both numbers are equal, either order will do.
+    """
+    every = [match for match in map(_NUMERIC.fullmatch, (v.strip() for v in values if isinstance(v, str))) if match]
+    found = [match for match in every if int(match[1]) != int(match[3])]
+    first = any(int(match[1]) > 12 for match in found)
+    second = any(int(match[3]) > 12 for match in found)
+    if first != second:
+        return first
+    return True if not first and all(match[2] == "." for match in found) else None
+
+
+def _day(value: Any, day_first: bool | None) -> np.datetime64:
+    """The day of a date: dates of Python, NumPy and pandas, ISO 8601 and its parts, mail headers, and years.
+
+    Dates such as 31/12/2022 are read if it is known whether days come first; names of months are English.
+    """
     nothing = np.datetime64("NaT", "D")
     if isinstance(value, date | datetime):
         return np.datetime64(value.isoformat()[:10], "D")
@@ -157,13 +220,24 @@ def _day(value: Any) -> np.datetime64:
     if isinstance(value, bool | np.bool_) or value is None:
         return nothing
     text = str(value).strip()
-    if found := _ISO.fullmatch(text):
-        year, month, day = (int(part or 1) for part in found.groups())
-        if found[2] is None and not _YEARS[0] <= year <= _YEARS[1]:
+    found: tuple[int, int, int] | None = None
+    if match := _ISO.fullmatch(text):
+        year, month, day = (int(part or 1) for part in match.groups())
+        if match[2] is None and not _YEARS[0] <= year <= _YEARS[1]:
             return nothing
+        found = year, month, day
+    elif match := _NUMERIC.fullmatch(text):
+        if day_first is None:
+            return nothing
+        first, second = int(match[1]), int(match[3])
+        found = int(match[4]), *((second, first) if day_first else (first, second))
+    elif (match := _NAMED.fullmatch(text)) and not (match[1] and match[3]):
+        name = match[2].lower()
+        months = [k for k, month in enumerate(_MONTH_NAMES, start=1) if month.startswith(name)]
+        found = (int(match[4]), months[0], int(match[1] or match[3] or 1)) if months else None
     try:
         if found:
-            return np.datetime64(date(year, month, day), "D")
+            return np.datetime64(date(*found), "D")
         return np.datetime64(parsedate_to_datetime(text).date(), "D")
     except (TypeError, ValueError, IndexError):
         return nothing

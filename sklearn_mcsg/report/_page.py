@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _words as words
-from sklearn_mcsg.report._columns import shown_columns, shown_periods
+from sklearn_mcsg.report._columns import shown_columns, shown_periods, undated_columns
 from sklearn_mcsg.report._layout import map_of
 from sklearn_mcsg.report._packing import pack
 from sklearn_mcsg.report._report import Report
@@ -71,8 +71,9 @@ def cluster_report(
     columns : mapping of str to sequence, or data frame, default=None
         Further columns of the input, with one value per text, which the page shows with each text and in its table,
         up to 200 characters of a value. Points can be coloured by columns of numbers, which get a scale, and by the
-        twelve most frequent values of others, unless their values are mostly different. Columns of dates and of such
-        values also show how the share of each cluster changes over them. A column of the texts themselves is left out.
+        twelve most frequent values of others, unless their values are mostly different or all the same. Columns of
+        dates and of such values also show how the share of each cluster changes over them; the page names columns that
+        look like dates and cannot be read. A column of the texts themselves is left out.
     title : str, default="Clusters of texts"
         Title of the page.
     settings : mapping, default=None
@@ -129,6 +130,8 @@ def cluster_report(
         "words": content.shown_labels(clusters.tree, clusters.terms, clusters.summaries, verbose),
         "columns": shown_columns(others, shown),
         "periods": shown_periods(others, clusters.tree),
+        "undated": undated_columns(others),
+        "numberFound": bool(clusters.alternatives),
     }
     room = _PAGE_BYTES - len(_as_json(data))
     data["points"] = content.shown_points(points[shown], int(_SHARE_OF_POINTS * room))

@@ -168,6 +168,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
            [50, 50]])
     """
 
+    _takes_rows = True
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
         **dict.fromkeys(("min_size", "max_segments", "n_permutations"), _AT_LEAST_ONE),

@@ -37,6 +37,8 @@ def snapshot(estimator: E) -> E:
 class GroupsEstimator(BaseEstimator):
     """An estimator whose samples are groups, with their validation."""
 
+    _takes_rows = False  # whether groups of one vector are usual, so that the rows of a table give no warning
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
@@ -48,7 +50,7 @@ class GroupsEstimator(BaseEstimator):
         return new_model(**{name: getattr(self, name) for name in names}, balanced=balanced)
 
     def _check_groups(self, X: GroupsLike, name: str = "X") -> Groups:
-        return validate_groups(X, allow_empty=self._allows_empty, name=name)
+        return validate_groups(X, allow_empty=self._allows_empty, name=name, rows=self._takes_rows)
 
     @property
     def _allows_empty(self) -> bool:
@@ -69,7 +71,7 @@ class GroupsEstimator(BaseEstimator):
         """Validate groups; if `arrays`, those of other libraries than NumPy become `ArrayGroups`."""
         if not arrays or not are_dispatched(X):
             return self._check_fitted_groups(X, name) if fitted else self._check_groups(X, name)
-        groups = ArrayGroups.read(X, allow_empty=self._allows_empty, name=name)
+        groups = ArrayGroups.read(X, allow_empty=self._allows_empty, name=name, rows=self._takes_rows)
         if fitted:
             validate_data(self, groups.vectors, reset=False, skip_check_array=True)
         return groups

@@ -320,7 +320,7 @@ def cluster_texts(
     texts : iterable of str
         The texts.
     n_clusters : int, default=None
-        Number of clusters; ``None`` finds the number.
+        Number of clusters; ``None``, which the command calls ``-n auto``, finds the number.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
@@ -363,6 +363,8 @@ def cluster_texts(
     if not resolution > 0:
         raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
     tokenised = TokenisedTexts.of(texts)
+    if n_clusters is not None and 1 < len(tokenised) < n_clusters:
+        raise ValueError(f"n_clusters={n_clusters} is more than the {len(tokenised)} texts: choose fewer.")
     pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "cluster_texts"))
     groups = pipeline[0].fit_transform(tokenised)
     warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)

@@ -19,13 +19,27 @@ const withColumns = (i, ...further) => {
   return html("li", {}, textButton(i, ...further, ...below));
 };
 
-// A list of at most a hundred texts at a time, with a button for more.
+// Texts, each of which is followed by how often it is among them if that is more than once: only the first is kept. Texts
+// with other values in their columns are other texts.
+const distinctOf = some => {
+  const seen = new Map();
+  for (const i of some) {
+    const key = JSON.stringify([texts[i], data.cut[i] ?? 0, ...columnsShown().map(({ cells }) => cells[i])]);
+    const found = seen.get(key);
+    if (found) found.times++; else seen.set(key, { i, times: 1 });
+  }
+  return [...seen.values()];
+};
+const timesOf = times => (times > 1 ? [html("span", { class: "value" }, `×${whole(times)}`)] : []);
+
+// A list of at most a hundred different texts at a time, with a button for more.
 const fillList = (list, more, some) => {
+  const different = distinctOf(some);
   const add = () => {
-    const from = list.children.length, upTo = Math.min(some.length, from + LISTED);
-    list.append(...some.slice(from, upTo).map(i => withColumns(i)));
-    more.hidden = upTo === some.length;
-    more.textContent = `Show more (${whole(some.length - upTo)} left)`;
+    const from = list.children.length, upTo = Math.min(different.length, from + LISTED);
+    list.append(...different.slice(from, upTo).map(({ i, times }) => withColumns(i, ...timesOf(times))));
+    more.hidden = upTo === different.length;
+    more.textContent = `Show more (${whole(different.length - upTo)} left)`;
   };
   list.replaceChildren();
   more.onclick = add;
@@ -88,8 +102,9 @@ const light = c => {
 const drawOutliers = () => {
   const { given } = data.tree;
   $("outliers-hint").textContent = `Texts farthest from the centre of their cluster, at ${count(given, "cluster")}.`;
-  $("outliers").replaceChildren(...data.outliers.map(([i, distance]) =>
-    withColumns(i, html("span", { class: "value" }, decimal(distance)))));
+  const distances = new Map(data.outliers);
+  $("outliers").replaceChildren(...distinctOf([...distances.keys()]).map(({ i, times }) =>
+    withColumns(i, html("span", { class: "value" }, decimal(distances.get(i))), ...timesOf(times))));
 };
 
 // The table ----------------------------------------------------------------------------------------------------------

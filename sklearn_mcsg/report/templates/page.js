@@ -128,7 +128,8 @@ const writeHints = () => {
   $("copy").hidden = location.protocol === "about:";  // the frame of a notebook has no address
   $("colour-field").hidden = !columnsOfColour().length;
   $("colour").replaceChildren(html("option", { value: "" }, "by cluster"),
-    ...columnsOfColour().map(({ name }) => html("option", { value: name }, `by ${name}`)));
+    ...columnsOfColour().map(({ name }) => html("option", { value: name },
+      name.toLowerCase() === "cluster" ? `by ${name} (column)` : `by ${name}`)));
   $("over").replaceChildren(...data.periods.map(({ name }) => html("option", { value: name }, name)));
   $("precision").textContent = data.checks.length ? howNear() : "";
 };

@@ -37,7 +37,10 @@ const coloured = (text, value, most) => {
 };
 const inColours = (i, words, sums, most) => {
   const value = new Map(words.map((word, w) => [folding(word), sums[w]])), text = texts[i].normalize("NFC");
-  const order = Array.from(tokensOf(i), word => folding(vocabulary.words[word])), parts = [];
+  const inText = () => folding(text).match(/[\p{L}\p{N}\p{M}]+(?:['-][\p{L}\p{N}\p{M}]+)*/gu) ?? [];
+  const order = vocabulary.condensed.has(i) ? inText().filter(word => value.has(word))
+    : Array.from(tokensOf(i), word => folding(vocabulary.words[word]));
+  const parts = [];
   let end = 0;
   for (const [from, to, k] of placesOf(text, order)) {
     parts.push(text.slice(end, from), coloured(text.slice(from, to), value.get(order[k]), most));
@@ -60,23 +63,25 @@ const magnitude = values => values.reduce((most, value) => Math.max(most, Math.a
 
 // The heat map -------------------------------------------------------------------------------------------------------
 
-// The words of each side with the largest contributions, in the order of the text; small ones are added up.
-const condensed = ({ rows, columns, matrix }) => {
+// The words of each side with the largest contributions, in the order of the text; small ones are added up. The last
+// row and the last column may be sums of others already.
+const condensed = ({ rows, columns, matrix, others = [0, 0] }) => {
   const most = magnitude(matrix.flat());
-  const keep = (names, sizes) => {
-    const large = largest(sizes, HEAT).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
+  const keep = (names, sizes, summed) => {
+    const isWord = i => !summed || i < names.length - 1;
+    const large = largest(sizes, HEAT, isWord).filter(i => sizes[i] >= SMALL * most).sort((p, q) => p - q);
     return large.length === names.length - 1 ? names.map((_, i) => i) : large;  // a single other word has its own row
   };
-  const left = keep(rows, matrix.map(magnitude));
-  const right = keep(columns, columns.map((_, c) => magnitude(matrix.map(row => row[c]))));
+  const left = keep(rows, matrix.map(magnitude), others[0]);
+  const right = keep(columns, columns.map((_, c) => magnitude(matrix.map(row => row[c]))), others[1]);
   const place = (chosen, length) =>
     Array.from({ length }, (_, i) => (chosen.includes(i) ? chosen.indexOf(i) : chosen.length));
   const [r, c] = [place(left, rows.length), place(right, columns.length)];
-  const names = (chosen, all) => {
-    const others = all.length - chosen.length;
-    return [...chosen.map(i => all[i]), ...(others ? [`${others} others`] : [])];
+  const names = (chosen, all, summed) => {
+    const rest = all.length - chosen.length, words = rest && summed ? rest - 1 + summed : rest;
+    return [...chosen.map(i => all[i]), ...(rest ? [`${whole(words)} others`] : [])];
   };
-  const result = { rows: names(left, rows), columns: names(right, columns) };
+  const result = { rows: names(left, rows, others[0]), columns: names(right, columns, others[1]) };
   result.matrix = result.rows.map(() => result.columns.map(() => 0));
   matrix.forEach((row, i) => row.forEach((value, j) => { result.matrix[r[i]][c[j]] += value; }));
   return result;
@@ -87,16 +92,24 @@ const cell = (value, most) => {
   element.style.setProperty("--tone", most ? Math.abs(value) / most : 0);
   return element;
 };
-const strongest = ({ rows, columns, matrix }) => {
+const strongest = ({ rows, columns, matrix, others }) => {
+  const areWords = p => (!others[0] || p < (rows.length - 1) * columns.length)
+    && (!others[1] || p % columns.length < columns.length - 1);
   const flat = matrix.flat(), m = columns.length;
   const name = p => `${rows[Math.floor(p / m)]} ~ ${columns[p % m]} ${signed(flat[p], 2)}`;
-  return largest(flat, 3).filter(p => flat[p] > 0).map(name);
+  return largest(flat, 3, areWords).filter(p => flat[p] >= .005).map(name);
 };
 const howNear = () => {
   const error = errorOfCosines(), share = "for 19 of 20 pairs that were checked";
   const how = error < .005 ? "less than 0.005" : `at most ${error.toFixed(2)}`;
   return `The page rounds word vectors: its cosines differ from exact ones by ${how} ${share}.`;
 };
+// Which words of long texts are compared one by one.
+const howManyWords = ({ rows, columns, others }) => [rows, columns].map((names, side) => {
+  if (!others[side]) return "";
+  const shown = names.length - 1, all = `${whole(shown + others[side])} different words of text ${"AB"[side]}`;
+  return ` Of the ${all}, the ${whole(shown)} most telling are compared one by one and the others together.`;
+}).join("");
 const drawHeat = (explanation, value) => {
   if (explanation.why) return $("heat").replaceChildren(html("p", { class: "hint small" }, explanation.why));
   const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
@@ -110,7 +123,7 @@ const drawHeat = (explanation, value) => {
     html("p", { class: "hint small" },
       html("span", { class: "word for" }, "Blue"), " pairs of words raise the cosine, ",
       html("span", { class: "word against" }, "orange"), ` pairs lower it${told}.`,
-      ...(errorOfCosines() >= .005 ? [` ${howNear()}`] : [])),
+      howManyWords(explanation), ...(errorOfCosines() >= .005 ? [` ${howNear()}`] : [])),
     html("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "Pairs of words" },
       html("table", {}, html("thead", {}, head), html("tbody", {}, ...body))));
   $("heat").dataset.sum = sum.toFixed(4);
@@ -187,10 +200,11 @@ const drawPair = () => {
   findNeighbours(a);
   if (n < 2 || a === b) return drawText("A", a, [texts[a] || "(empty)"]);
   const value = cosine(a, b), explanation = explain(a, b);
-  const sums = explanation.why ? [[], []] : sumsOf(explanation), most = magnitude(sums.flat());
-  const content = (i, words, side) => (explanation.why ? [texts[i] || "(empty)"] : inColours(i, words, side, most));
-  drawText("A", a, content(a, explanation.rows, sums[0]));
-  drawText("B", b, content(b, explanation.columns, sums[1]));
+  const { why, words, sums } = explanation;
+  const most = why ? 0 : magnitude(sums.flatMap((side, s) => side.filter((_, w) => words[s][w])));
+  const content = (i, side) => (why ? [texts[i] || "(empty)"] : inColours(i, words[side], sums[side], most));
+  drawText("A", a, content(a, 0));
+  drawText("B", b, content(b, 1));
   const told = random.length ? [histogram(value), html("p", { class: "chance" }, byChance(1 - value))] : [];
   $("measure").replaceChildren(html("div", {}, html("strong", {}, decimal(value)), html("p", {}, "cosine")),
     ...told, ...(vocabulary?.ordered && !explanation.why ? [ofOrder(value, explanation)] : []));

@@ -71,8 +71,10 @@ const toldOfColumn = ({ dates, unread, missing }) => [
 ].join(" ");
 const drawPeriods = () => {
   const column = columnOver();
-  $("periods-section").hidden = !column || cut.nodes.length < 2;
-  if ($("periods-section").hidden) return;
+  $("periods-section").hidden = (!column && !data.undated.length) || cut.nodes.length < 2;
+  $("undated").textContent = data.undated.join(" ");
+  $("over-title").hidden = !column;
+  if ($("periods-section").hidden || !column) return;
   const every = sharesOver(column), counted = sumOf(every, own => sumOf(own, ({ k }) => k));
   const draw = column.dates ? lineOf : rowsOf, room = Math.min(340, $("periods").clientWidth);
   $("over").value = column.name;

@@ -72,12 +72,13 @@ const cutAt = k => {
     typical: typicalTexts(clusters.length, clusterOf, distance),
   });
 };
-// The few texts of each cluster that are nearest to its centre.
+// The few different texts of each cluster that are nearest to its centre.
 const typicalTexts = (k, clusterOf, distance) => {
   const best = Array.from({ length: k }, () => []);
   for (let i = 0; i < n; i++) {
     const list = best[clusterOf[i]];
     if (list.length === TYPICAL && distance[i] >= distance[list[TYPICAL - 1]]) continue;
+    if (list.some(j => texts[j] === texts[i])) continue;
     list.push(i);
     list.sort((p, q) => distance[p] - distance[q] || p - q);
     if (list.length > TYPICAL) list.pop();
@@ -117,7 +118,7 @@ const drawSlider = () => {
   input.value = Math.round(placeOfNumber(k));
   input.setAttribute("aria-valuetext", count(k, "cluster"));
   for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(shown, "cluster");
-  $("given").textContent = `as found: ${whole(given)}`;
+  $("given").textContent = `${data.numberFound ? "as found" : "as given"}: ${whole(given)}`;
   $("given").toggleAttribute("aria-current", k === given);
   const supported = k === best && k > 1 ? "The BIC supports this number: it weighs how closely texts lie around the"
     + " centres of their clusters against the number of clusters, and is best here. " : "";
