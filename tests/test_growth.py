@@ -162,17 +162,17 @@ def test_candidates_of_a_similarity_are_learnt_again():
 # P-values -----------------------------------------------------------------------------------------------------------
 
 
-def test_p_values_are_calibrated_again_when_it_learns():
+def test_pvalues_are_calibrated_again_when_it_learns():
     index = GroupNeighbors(EMBEDDING).fit(GROUPS[:60])
     index.similarity_.calibrate(GROUPS[:60], n_pairs=500, random_state=0)
     index.partial_fit(GROUPS[60:600])
     every = np.arange(600)
-    p = [index.similarity_.p_value(GROUPS[every], GROUPS[(every + shift) % 600]) for shift in range(1, 6)]
+    p = [index.similarity_.pvalue(GROUPS[every], GROUPS[(every + shift) % 600]) for shift in range(1, 6)]
     assert 0.04 < np.mean(np.array(p) <= 0.05) < 0.06
     assert len(index.similarity_._null.distance) == 20_000
 
 
-def test_an_index_without_p_values_gets_none():
+def test_an_index_without_pvalues_gets_none():
     index = GroupNeighbors(EMBEDDING).fit(GROUPS[:60]).partial_fit(GROUPS[60:200])
     assert index.similarity_._null is None
 

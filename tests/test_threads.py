@@ -152,7 +152,7 @@ READERS = {
         "paired": lambda model: model.paired(QUERIES, QUERIES[::-1]),
         "explain": lambda model: model.explain(X[0], X[1]).vectors,
         "score_samples": lambda model: model.score_samples(QUERIES),
-        "p_value": lambda model: model.p_value(QUERIES, QUERIES[::-1]),
+        "pvalue": lambda model: model.pvalue(QUERIES, QUERIES[::-1]),
         "paired_test": lambda model: model.paired_test(X[0], X[1], n_permutations=20).pvalue,
         "with_groups": lambda model: model.with_groups(X[:5]).transform(QUERIES),
     },
@@ -161,7 +161,7 @@ READERS = {
         "pairwise": lambda model: model.pairwise(QUERIES, X),
         "paired": lambda model: model.paired(QUERIES, QUERIES[::-1]),
         "explain": lambda model: model.explain(X[0], X[1]).matrix,
-        "p_value": lambda model: model.p_value(QUERIES, QUERIES[::-1]),
+        "pvalue": lambda model: model.pvalue(QUERIES, QUERIES[::-1]),
     },
     index: {
         "kneighbors": lambda model: model.kneighbors(QUERIES),
@@ -303,11 +303,11 @@ def test_fit_transform_while_the_output_changes(monkeypatch):
     assert_same(model.fit_transform(X), expected)
 
 
-def test_p_values_while_the_output_changes(monkeypatch):
+def test_pvalues_while_the_output_changes(monkeypatch):
     model = similarity()
-    expected = model.p_value(QUERIES, QUERIES[::-1])
+    expected = model.pvalue(QUERIES, QUERIES[::-1])
     after(monkeypatch, GroupSimilarity, "_null_distribution", lambda: model.set_params(output="distance"))
-    assert_same(model.p_value(QUERIES, QUERIES[::-1]), expected)
+    assert_same(model.pvalue(QUERIES, QUERIES[::-1]), expected)
 
 
 @pytest.mark.parametrize(

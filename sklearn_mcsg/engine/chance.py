@@ -50,7 +50,7 @@ class NullDistribution:
         order = np.argsort(size, kind="stable")
         return cls(size[order], distance[order], output, power)
 
-    def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    def pvalue(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Share of random pairs of similar size that are at least as near; never 0."""
         starts, views = self._windows(size)
         step = max(1, RANDOM_PAIRS // self.window)
