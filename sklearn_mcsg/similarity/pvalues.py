@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, deprecated
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.engine.chance import NullDistribution
+from sklearn_mcsg.engine.chance import N_PAIRS, NullDistribution, warn_of_few_groups
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.groups import GroupsLike
 from sklearn_mcsg.similarity.estimator import snapshot
@@ -73,7 +73,7 @@ class Calibrates(HasPValues, ComparesGroups):
         self,
         X: GroupsLike | None = None,
         *,
-        n_pairs: int = 20_000,
+        n_pairs: int = N_PAIRS,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """Compare random pairs of groups, to give `pvalue` and `similar` a null distribution.
@@ -106,6 +106,7 @@ class Calibrates(HasPValues, ComparesGroups):
         comparer = self.__mcsg_comparer__(None if X is None else self.__mcsg_groups__(X))
         seed = getattr(self, "random_state", None) if random_state is None else random_state
         self._null = comparer.calibrated(n_pairs, check_random_state(seed))
+        warn_of_few_groups(len(comparer), stacklevel=2)
         return self
 
     def pvalue(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:

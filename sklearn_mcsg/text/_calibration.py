@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
+from sklearn_mcsg.engine.chance import FEW_GROUPS, N_PAIRS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
@@ -133,7 +133,7 @@ def calibrate_texts(
     *,
     name: str | None = None,
     cv: int | None = None,
-    n_pairs: int = 20_000,
+    n_pairs: int = N_PAIRS,
     random_state: int | np.random.RandomState | None = None,
 ) -> TextCalibration:
     """Compare random pairs of texts, to give p-values to pairs of texts.
