@@ -114,9 +114,13 @@ class RandomPairs:
     def _drawn_asked(
         self, queries: Groups | None, n_pairs: int, random_state: np.random.RandomState
     ) -> NullDistribution:
-        """Random pairs of queries and indexed groups: about `n_pairs`, each query as often as any other."""
+        """Random pairs of queries and indexed groups: about `n_pairs`, each query as often as any other.
+
+        There are no more than pairs of different groups: few groups cannot claim small p-values.
+        """
         index, own = self.index, None
         if queries is None:
+            n_pairs = min(n_pairs, len(index) * (len(index) - 1) // 2)
             queries, own = (None, np.arange(len(index))) if self.draw is None else self.draw(n_pairs, random_state)
         weights = index.sizes if queries is None else queries.totals
         per_query = -(-n_pairs // len(weights))

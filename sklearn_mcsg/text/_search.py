@@ -554,7 +554,7 @@ def _random_queries(
     vectorizer: Any, words: WordIndex, n_pairs: int, random_state: np.random.RandomState
 ) -> tuple[Groups, np.ndarray]:
     """Random runs of words of the texts as queries, and the places of the texts they were taken from."""
-    own, runs = words.random_runs(max(1, n_pairs // _TEXTS_PER_QUERY), random_state)
+    own, runs = words.random_runs(-(-n_pairs // _TEXTS_PER_QUERY), random_state)
     groups = vectorizer.transform(runs)
     has_words = np.flatnonzero(groups.sizes)
     return groups[has_words], own[has_words]
