@@ -271,6 +271,27 @@ def test_search(mcsg, corpus):
     assert [row["why"] for row in rows] == [hit["why"] for hit in hits]
 
 
+def test_search_with_pvalues(mcsg, tmp_path):
+    corpus, queries = tmp_path / "corpus.txt", ["storm in the north", "my puppy is ill"]
+    texts = load_short_texts().data[:90]
+    corpus.write_text("\n".join(texts), encoding="utf8")
+    for exact, name in (([], "embedding"), (["--exact"], "similarity")):
+        hits = found_by(mcsg, corpus, *queries, "-k", 2, "--pvalue", *exact)
+        assert list(hits[0])[:5] == ["query", "rank", "distance", "pvalue", "line"]
+        pipeline = make_text_embedding() if name == "embedding" else make_text_similarity(random_state=0)
+        search = TextSearch(pipeline, words=None if exact else 20.0, n_neighbors=2).fit(texts)
+        expected = search.search(queries, return_pvalue=True).pvalues
+        assert_allclose([hit["pvalue"] for hit in hits], expected.ravel(), atol=2e-3)
+    written = mcsg("search", corpus, queries[0], "-k", 2, "--pvalue", "--format", "csv").out
+    assert [0 < float(row["pvalue"]) < 0.2 for row in csv.DictReader(io.StringIO(written))] == [True, True]
+    table = mcsg("search", corpus, queries[0], "-k", 1, "--pvalue").out
+    assert re.search(r"score  distance  pvalue  line\n +\d+\.\d{3} +0\.\d{3}  0\.\d{4} +\d+  ", table)
+    assert "by chance, the nearest of 90 texts has 0.011." in table
+    assert "pvalue" not in mcsg("search", corpus, queries[0]).out
+    corpus.write_text("\n".join(texts[:9]), encoding="utf8")
+    assert "Only 9 groups to calibrate with: p-values will be rough" in mcsg("search", corpus, "cat", "--pvalue").err
+
+
 def test_search_as_a_table(mcsg, corpus):
     query, heading, first, why, *_, distance, score = mcsg("search", corpus, "cat", "-k", 99).out.splitlines()
     assert (query, heading.split()) == ("cat", ["score", "distance", "line"])

@@ -323,6 +323,14 @@ def test_random_pairs_of_texts_are_saved(tmp_path):
     assert again._random_pairs.stored()[1] is not None
 
 
+@pytest.mark.filterwarnings("ignore:Only 3 groups")
+def test_texts_of_signs_have_pvalues():
+    words = ["\u2665", "\u2600", "\u2602"]
+    pipeline = make_pipeline(EmbeddingVectorizer((words, np.eye(3)), weighting=None), MeanVector("distance"))
+    search = TextSearch(pipeline, words=None).fit(words)
+    assert_allclose(search.search(words, 1, return_pvalue=True).pvalues, 0.25)
+
+
 # Errors -------------------------------------------------------------------------------------------------------------
 
 

@@ -166,6 +166,8 @@ READERS = {
     index: {
         "kneighbors": lambda model: model.kneighbors(QUERIES),
         "of the indexed": lambda model: model.kneighbors(),
+        "p-values": lambda model: model.kneighbors(QUERIES, return_pvalue=True),
+        "of the indexed, p-values": lambda model: model.kneighbors(return_pvalue=True),
         "graph": lambda model: model.transform(QUERIES),
         "radius": lambda model: model.radius_neighbors(QUERIES, 0.5)[1].tolist(),
         "recall": lambda model: model.recall(random_state=0),
@@ -173,11 +175,14 @@ READERS = {
     exact_index: {
         "kneighbors": lambda model: model.kneighbors(QUERIES),
         "of the indexed": lambda model: model.kneighbors(),
+        "p-values": lambda model: model.kneighbors(QUERIES, return_pvalue=True),
+        "of the indexed, p-values": lambda model: model.kneighbors(return_pvalue=True),
         "graph": lambda model: model.kneighbors_graph(),
     },
     text_search: {
         "search": lambda model: model.search(["storm near the coast", "a sick puppy"]).indices,
         "of the indexed": lambda model: model.search().indices,
+        "p-values": lambda model: model.search(["storm near the coast"], return_pvalue=True).pvalues,
         "explain": lambda model: model.explain("a sick puppy", "the ill dog").matrix,
     },
     classifier: {

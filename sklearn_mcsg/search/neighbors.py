@@ -93,6 +93,8 @@ class GroupNeighbors(GroupsTransformer):
     array([ 0.52,  0.52, 16.19])
     """
 
+    _index: IndexedGroups
+    _random_pairs: RandomPairs
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit", "transform"]), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -255,7 +257,7 @@ class GroupNeighbors(GroupsTransformer):
         >>> int(indices[0, 0])
         7
         >>> pvalues.round(4)
-        array([[0.0001, 0.0009]])
+        array([[0.0001, 0.0041]])
         """
         self = snapshot(self)
         index = self._fitted()
@@ -274,12 +276,13 @@ class GroupNeighbors(GroupsTransformer):
         X: GroupsLike | None = None,
         *,
         n_pairs: int = N_PAIRS,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """Compare random pairs, to give the p-values of `kneighbors` a null distribution.
 
         If it is not called, the first p-values that are asked for do this with the defaults. Call it for queries that
-        differ from the indexed groups, and for small p-values: n pairs give none below 10 / n.
+        differ from the indexed groups, and for small p-values: n pairs give none below 10 / n, and there are no more
+        random pairs than pairs of indexed groups, unless queries are given.
 
         Parameters
         ----------
@@ -289,8 +292,9 @@ class GroupNeighbors(GroupsTransformer):
             they are then compared in folds, by embeddings that have learnt from the others.
         n_pairs : int, default=20_000
             Number of random pairs.
-        random_state : int, RandomState instance or None, default=0
-            Determines what is random: pairs and folds.
+        random_state : int, RandomState instance or None, default=None
+            Determines what is random: pairs and folds. ``None`` means the similarity's own `random_state`, or 0 if it
+            has none.
 
         Returns
         -------
@@ -300,7 +304,7 @@ class GroupNeighbors(GroupsTransformer):
         index = self._fitted()
         queries = None if X is None else index.read(X)
         warn_of_few_groups(len(index), stacklevel=2)
-        self._keep(index, self._random_pairs.calibrated(queries, n_pairs, check_random_state(random_state)))
+        self._keep(index, self._random_pairs.calibrated(queries, n_pairs, random_state))
         return self
 
     def recall(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import gen_batches
+from sklearn.utils import check_random_state, gen_batches
 
 from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import POINTS
@@ -58,20 +58,23 @@ class RandomPairs:
     @lazy
     def among(self) -> NullDistribution:
         """Random pairs of indexed groups."""
-        return self._drawn_among(N_PAIRS, np.random.RandomState(0))
+        return self._drawn_among(N_PAIRS, self._state(None))
 
     @lazy
     def asked(self) -> NullDistribution:
         """Random pairs of a query and an indexed group."""
         if self._queries_are_indexed:
             return self.among
-        return self._drawn_asked(None, N_PAIRS, np.random.RandomState(0))
+        return self._drawn_asked(None, N_PAIRS, self._state(None))
 
-    def calibrated(self, queries: Groups | None, n_pairs: int, random_state: np.random.RandomState) -> Self:
+    def calibrated(
+        self, queries: Groups | None, n_pairs: int, random_state: int | np.random.RandomState | None
+    ) -> Self:
         """Other random pairs: of given queries, or of random ones."""
-        among = asked = self._drawn_among(n_pairs, random_state)
+        state = self._state(random_state)
+        among = asked = self._drawn_among(n_pairs, state)
         if queries is not None or not self._queries_are_indexed:
-            asked = self._drawn_asked(queries, n_pairs, random_state)
+            asked = self._drawn_asked(queries, n_pairs, state)
         return self.restored([among, asked])
 
     def stored(self) -> list[NullDistribution | None]:
@@ -103,6 +106,13 @@ class RandomPairs:
             )
         return null.pvalue(size.ravel(), distances.ravel()).reshape(indices.shape)
 
+    def _state(self, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+        """A given random state, or that of the similarity as it is now, or 0: who only asks gets the same again."""
+        if random_state is not None:
+            return check_random_state(random_state)
+        own = getattr(self.index.last, "random_state", None)
+        return check_random_state(0 if own is None else deepcopy(own))
+
     @property
     def _queries_are_indexed(self) -> bool:
         """Whether random queries are indexed groups that are compared as they are."""
@@ -122,6 +132,8 @@ class RandomPairs:
         if queries is None:
             n_pairs = min(n_pairs, len(index) * (len(index) - 1) // 2)
             queries, own = (None, np.arange(len(index))) if self.draw is None else self.draw(n_pairs, random_state)
+            if queries is not None and not len(queries):  # texts of signs that are no words
+                return self._drawn_among(n_pairs, random_state)
         weights = index.sizes if queries is None else queries.totals
         per_query = -(-n_pairs // len(weights))
         sizes, distances = [], []

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
@@ -315,12 +315,13 @@ class TextSearch(BaseEstimator):
         X: Sequence[Query] | Queries | None = None,
         *,
         n_pairs: int = N_PAIRS,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """Compare random pairs of queries and texts, to give the p-values of `search` a null distribution.
 
         If it is not called, the first p-values that are asked for do this with the defaults. Call it where typical
-        queries are known, and for small p-values: n pairs give none below 10 / n.
+        queries are known, and for small p-values: n pairs give none below 10 / n, and there are no more random pairs
+        than pairs of texts, unless queries are given.
 
         Parameters
         ----------
@@ -330,8 +331,9 @@ class TextSearch(BaseEstimator):
             few texts, these are compared in folds: see `GroupNeighbors.calibrate`.
         n_pairs : int, default=20_000
             Number of random pairs.
-        random_state : int, RandomState instance or None, default=0
-            Determines what is random: queries, pairs and folds.
+        random_state : int, RandomState instance or None, default=None
+            Determines what is random: queries, pairs and folds. ``None`` means the `random_state` of the
+            pipeline's last step, or 0 if it has none.
 
         Returns
         -------
@@ -343,7 +345,7 @@ class TextSearch(BaseEstimator):
         if queries is not None and not queries.sizes.all():
             raise ValueError(f"Query {int(np.argmin(queries.sizes))} has no words: leave it out.")
         warn_of_few_groups(len(self.known_), stacklevel=2)
-        self._random_pairs = self._random_pairs.calibrated(queries, n_pairs, check_random_state(random_state))
+        self._random_pairs = self._random_pairs.calibrated(queries, n_pairs, random_state)
         return self
 
     def search(
@@ -555,7 +557,7 @@ def _random_queries(
 ) -> tuple[Groups, np.ndarray]:
     """Random runs of words of the texts as queries, and the places of the texts they were taken from."""
     own, runs = words.random_runs(-(-n_pairs // _TEXTS_PER_QUERY), random_state)
-    groups = vectorizer.transform(runs)
+    groups = vectorizer.transform(TokenisedTexts.of(runs))
     has_words = np.flatnonzero(groups.sizes)
     return groups[has_words], own[has_words]
 
