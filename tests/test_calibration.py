@@ -50,6 +50,19 @@ def test_random_pairs_are_similar_as_often_as_the_level_says(likelihood, output)
         assert 0.02 <= (p[part] <= 0.05).mean() <= 0.08
 
 
+def test_embeddings_compare_pairs_of_similar_size():
+    """Without that, .02 of the pairs of the smallest quarter would pass and .083 of the largest."""
+    one, other, fresh = (random_groups(600, 12, sizes=(2, 40), spread=0.3, seed=seed) for seed in (0, 3, 1))
+    model = GroupEmbedding(random_state=0).fit(one).calibrate(other)
+    left, right = held_out_pairs(fresh, 2)
+    p = model.pvalue(fresh[left], fresh[right])
+    size = fresh.sizes[left] * fresh.sizes[right] / (fresh.sizes[left] + fresh.sizes[right])
+    for part in np.array_split(np.argsort(size), 4):
+        assert 0.03 <= (p[part] <= 0.05).mean() <= 0.07
+    with pytest.raises(ValueError, match="row by row"):
+        model.pvalue(fresh, fresh[:3])
+
+
 def test_groups_of_one_model_are_found():
     rng = np.random.default_rng(0)
     model = ModelComparisonSimilarity(output="distance", random_state=0).fit(corpus(500, 0, (8, 20))).calibrate()

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, deprecated
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.engine.chance import N_PAIRS, NullDistribution, warn_of_few_groups
 from sklearn_mcsg.engine.comparer import ComparesGroups
-from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.similarity.estimator import snapshot
 
 
@@ -69,6 +69,10 @@ class Calibrates(HasPValues, ComparesGroups):
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         """Size and distance of pairs, row by row."""
 
+    def _sizes_for_pvalues(self, groups: Groups | None) -> np.ndarray | None:
+        """Sizes of groups to calibrate with, for estimators whose comparer does not know them."""
+        return None
+
     def calibrate(
         self,
         X: GroupsLike | None = None,
@@ -103,9 +107,10 @@ class Calibrates(HasPValues, ComparesGroups):
         array([ True, False])
         """
         check_positive_integer(n_pairs, "n_pairs")
-        comparer = self.__mcsg_comparer__(None if X is None else self.__mcsg_groups__(X))
+        groups = None if X is None else self.__mcsg_groups__(X)
+        comparer = self.__mcsg_comparer__(groups)
         seed = getattr(self, "random_state", None) if random_state is None else random_state
-        self._null = comparer.calibrated(n_pairs, check_random_state(seed))
+        self._null = comparer.calibrated(n_pairs, check_random_state(seed), self._sizes_for_pvalues(groups))
         warn_of_few_groups(len(comparer), stacklevel=2)
         return self
 
