@@ -59,7 +59,7 @@ def p_of_random_pairs(calibration, asked, n_pairs):
     """P-values of random pairs, and the shorter length of each pair."""
     groups = calibration.pipeline[:-1].transform(asked.texts)
     left, right = asked.random_pairs(n_pairs)
-    return calibration.p_value(groups[left], groups[right]), np.minimum(groups.sizes[left], groups.sizes[right])
+    return calibration.pvalue(groups[left], groups[right]), np.minimum(groups.sizes[left], groups.sizes[right])
 
 
 def within(make, tasks, n_pairs):
@@ -74,7 +74,7 @@ def within(make, tasks, n_pairs):
             row += [(p <= 0.05).mean(), (p <= 0.01).mean()]
         order = np.argsort(length, kind="stable")
         row += [(p[part] <= 0.05).mean() for part in (order[: len(order) // 4], order[-(len(order) // 4) :])]
-        rows.append([*row, (calibration.p_value(*map(list, zip(*asked.alike, strict=True))) <= 0.01).mean()])
+        rows.append([*row, (calibration.pvalue(*map(list, zip(*asked.alike, strict=True))) <= 0.01).mean()])
     return np.array(rows)
 
 

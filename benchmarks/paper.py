@@ -196,7 +196,7 @@ def threshold_table(vectors, tasks, counts):
     for output in ("distance", "centered"):
         model = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
         model.fit(groups[: len(seen)]).calibrate()
-        chance, power = model.p_value(one, shuffled), model.p_value(one, other)[alike]
+        chance, power = model.pvalue(one, shuffled), model.pvalue(one, other)[alike]
         for level in (0.05, 0.01):
             shares = [(p <= level).mean() for p in (chance, chance[short], chance[long], power)]
             lines.append(f"| {output} | {level} | {' | '.join(f'{share:.3f}' for share in shares)} |")

@@ -262,7 +262,7 @@ def test_what_takes_no_arrays_says_so(library):
             lambda X: model.score_samples([X[0, ...]]),
             model.with_groups,
             model.calibrate,
-            lambda X: model.fit(to_numpy(X)).calibrate().p_value(X, X),
+            lambda X: model.fit(to_numpy(X)).calibrate().pvalue(X, X),
             neighbors.fit,
             neighbors.partial_fit,
             GroupNeighbors(GroupEmbedding()).fit,

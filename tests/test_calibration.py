@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from conftest import random_groups
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonSimilarity
+from sklearn_mcsg import (
+    LIKELIHOODS,
+    GroupEmbedding,
+    Groups,
+    MeanVector,
+    ModelComparisonSimilarity,
+    calibrate_texts,
+)
 from sklearn_mcsg.engine.chance import NullDistribution
 from sklearn_mcsg.engine.outputs import OUTPUTS
 
@@ -33,12 +42,25 @@ def test_random_pairs_are_similar_as_often_as_the_level_says(likelihood, output)
     model.fit(corpus(600, 0)).calibrate()
     fresh = corpus(600, 1)
     left, right = held_out_pairs(fresh, 2)
-    p = model.p_value(fresh[left], fresh[right])
+    p = model.pvalue(fresh[left], fresh[right])
     assert 0.03 <= (p <= 0.05).mean() <= 0.07
     size = fresh.sizes[left] * fresh.sizes[right] / (fresh.sizes[left] + fresh.sizes[right])
     short = size < np.quantile(size, 0.25)
     for part in (short, ~short):
         assert 0.02 <= (p[part] <= 0.05).mean() <= 0.08
+
+
+def test_embeddings_compare_pairs_of_similar_size():
+    """Without that, .02 of the pairs of the smallest quarter would pass and .083 of the largest."""
+    one, other, fresh = (random_groups(600, 12, sizes=(2, 40), spread=0.3, seed=seed) for seed in (0, 3, 1))
+    model = GroupEmbedding(random_state=0).fit(one).calibrate(other)
+    left, right = held_out_pairs(fresh, 2)
+    p = model.pvalue(fresh[left], fresh[right])
+    size = fresh.sizes[left] * fresh.sizes[right] / (fresh.sizes[left] + fresh.sizes[right])
+    for part in np.array_split(np.argsort(size), 4):
+        assert 0.03 <= (p[part] <= 0.05).mean() <= 0.07
+    with pytest.raises(ValueError, match="row by row"):
+        model.pvalue(fresh, fresh[:3])
 
 
 def test_groups_of_one_model_are_found():
@@ -50,10 +72,10 @@ def test_groups_of_one_model_are_found():
     assert model.similar(one, other[::-1], level=0.05).mean() < 0.1
 
 
-def test_p_values_are_shares_of_random_pairs():
+def test_pvalues_are_shares_of_random_pairs():
     size, distance = np.arange(300.0), np.tile([1.0, 2.0, 3.0], 100)
     null = NullDistribution.of(size[::-1], distance)
-    p = null.p_value(np.array([0.0, 150.0, 299.0]), np.array([0.5, 2.0, 3.0]))
+    p = null.pvalue(np.array([0.0, 150.0, 299.0]), np.array([0.5, 2.0, 3.0]))
     assert p[0] == 1 / 101
     assert p[1] == pytest.approx(2 / 3, abs=0.02)
     assert p[2] == 1
@@ -71,16 +93,16 @@ def test_levels_hold_where_sizes_are_tied(output, sizes):
     fresh = make(1, 2000)
     first, second = np.arange(0, 1000, 2), np.arange(1, 1000, 2)
     for left, right in ((first, second), (first, 1000 + first), (1000 + first, 1000 + second)):
-        assert 0.025 <= (model.p_value(fresh[left], fresh[right]) <= 0.05).mean() <= 0.085
+        assert 0.025 <= (model.pvalue(fresh[left], fresh[right]) <= 0.05).mean() <= 0.085
 
 
 @pytest.mark.filterwarnings("ignore:.*groups to calibrate with")
-def test_few_groups_cannot_claim_small_p_values():
+def test_few_groups_cannot_claim_small_pvalues():
     groups = corpus(6, 0)
     model = ModelComparisonSimilarity(random_state=0).fit(groups)
     with pytest.warns(UserWarning, match="Only 6 groups to calibrate with"):
         model.calibrate()
-    assert model.p_value(groups, groups).min() >= 1 / 16
+    assert model.pvalue(groups, groups).min() >= 1 / 16
     with pytest.raises(ValueError, match="level=0.01 is below the smallest p-value that 15 random pairs"):
         model.similar(groups, groups)
 
@@ -100,8 +122,8 @@ def test_thresholds_leave_about_their_level_below(output):
 def test_calibration_on_other_groups_and_reproducible():
     groups = corpus(100, 0)
     model = ModelComparisonSimilarity(random_state=0).fit(groups[:50])
-    fixed = model.calibrate(groups, n_pairs=500).p_value(groups[:9], groups[9:18])
-    np.testing.assert_array_equal(model.calibrate(groups, n_pairs=500).p_value(groups[:9], groups[9:18]), fixed)
+    fixed = model.calibrate(groups, n_pairs=500).pvalue(groups[:9], groups[9:18])
+    np.testing.assert_array_equal(model.calibrate(groups, n_pairs=500).pvalue(groups[:9], groups[9:18]), fixed)
 
 
 def test_what_must_be_calibrated():
@@ -111,12 +133,12 @@ def test_what_must_be_calibrated():
         model.calibrate()
     model.fit(groups)
     with pytest.raises(NotFittedError, match="call calibrate first"):
-        model.p_value(groups, groups)
+        model.pvalue(groups, groups)
     model.calibrate()
     with pytest.raises(NotFittedError, match="call calibrate first"):
-        model.set_params(output="distance").p_value(groups, groups)
+        model.set_params(output="distance").pvalue(groups, groups)
     with pytest.raises(NotFittedError, match="call calibrate first"):
-        model.calibrate().fit(groups).p_value(groups, groups)
+        model.calibrate().fit(groups).pvalue(groups, groups)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         model.calibrate().similar(groups, groups, level=1.5)
     with pytest.raises(ValueError, match="at least two groups"):
@@ -127,7 +149,7 @@ def test_what_must_be_calibrated():
     with pytest.raises(ValueError, match="n_permutations must be a positive integer"):
         model.paired_test(groups[0], groups[1], n_permutations=0)
     with pytest.raises(ValueError, match="row by row"):
-        model.p_value(groups, groups[:3])
+        model.pvalue(groups, groups[:3])
 
 
 @pytest.mark.parametrize("likelihood", ["diag", "vmf"])
@@ -164,11 +186,26 @@ def test_permutation_of_weighted_vectors_and_errors():
         model.paired_test(a, np.ones((4, 3)))
 
 
-def test_p_values_do_not_depend_on_rounding():
+def test_pvalues_do_not_depend_on_rounding():
     """A pair that is among the random pairs is as near as itself, however its distance was computed."""
     rng = np.random.default_rng(0)
     distance = rng.uniform(size=500)
     null = NullDistribution.of(np.ones(500), distance)
-    p = null.p_value(np.ones(500), distance)
+    p = null.pvalue(np.ones(500), distance)
     for factor in (1 - 1e-12, 1 + 1e-12):
-        np.testing.assert_array_equal(null.p_value(np.ones(500), factor * distance), p)
+        np.testing.assert_array_equal(null.pvalue(np.ones(500), factor * distance), p)
+
+
+@pytest.mark.parametrize("name", ["similarity", "embedding", "texts"])
+def test_the_old_name_of_pvalue(name):
+    groups = corpus(60, 0)
+    if name == "similarity":
+        model = ModelComparisonSimilarity(random_state=0).fit(groups).calibrate()
+    elif name == "embedding":
+        model = GroupEmbedding(random_state=0).fit(groups).calibrate(groups)
+    else:
+        pipeline = make_pipeline(FunctionTransformer(), MeanVector()).fit(groups)
+        model = calibrate_texts(pipeline, groups, random_state=0)
+    with pytest.warns(FutureWarning, match="p_value is deprecated.*It is called pvalue since 0.2.*removed in 0.3"):
+        old = model.p_value(groups[:9], groups[9:18])
+    np.testing.assert_array_equal(old, model.pvalue(groups[:9], groups[9:18]))

@@ -84,8 +84,8 @@ def test_compare(mcsg):
     a, b, c = TEXTS[:3]
     near, far = (json.loads(mcsg("compare", a, other, "--format", "json").out) for other in (b, c))
     assert near["distance"] < far["distance"]
-    assert near["p_value"] < 0.05 < far["p_value"]
-    assert near["p_value_corpus"] == "the 360 bundled short texts"
+    assert near["pvalue"] < 0.05 < far["pvalue"]
+    assert near["pvalue_corpus"] == "the 360 bundled short texts"
     pipeline = make_text_embedding().fit(load_short_texts().data)
     cosine = np.prod(pipeline.transform([a, b]), axis=0).sum()
     assert_allclose([near["similarity"], 1 - near["distance"]], cosine, atol=1e-6)
@@ -100,7 +100,7 @@ def test_compare(mcsg):
     assert "against  " in table
     assert "\x1b" not in table
     (row,) = csv.DictReader(io.StringIO(mcsg("compare", a, b, "--format", "csv").out))
-    assert list(row) == ["text_a", "text_b", "similarity", "distance", "p_value", "order"]
+    assert list(row) == ["text_a", "text_b", "similarity", "distance", "pvalue", "order"]
     assert_allclose(float(row["distance"]), near["distance"], rtol=1e-6)
 
 
@@ -158,13 +158,13 @@ def test_compare_equal_short_and_strange_texts(mcsg, exact):
         for same in ([text, text], [text, text.upper(), *glove]):
             found = compare(*same)
             assert abs(found["distance"]) < 1e-6
-            assert found["p_value"] < 0.002
+            assert found["pvalue"] < 0.002
         written = compare(text, text.upper())
         assert 0.1 < written["distance"] < 0.7, "a static model may distinguish case"
-        assert written["p_value"] < 0.002
+        assert written["pvalue"] < 0.002
     for vectors in ([], glove):
         assert compare("Zortanol", "Ambromycin", *vectors)["distance"] > 0.3
-        assert compare("cat", TEXTS[2], *vectors)["p_value"] > 0.05
+        assert compare("cat", TEXTS[2], *vectors)["pvalue"] > 0.05
 
 
 def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
@@ -172,7 +172,7 @@ def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
     assert "Only 6 texts: distances are relative to the corpus and unreliable below 10" in with_corpus.err
     assert "p-value            -   needs a corpus of at least 50 different texts" in with_corpus.out
     found = json.loads(mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--format", "json").out)
-    assert found["p_value"] is found["p_value_corpus"] is None
+    assert found["pvalue"] is found["pvalue_corpus"] is None
     assert not mcsg("compare", *TEXTS[:2], "--corpus", corpus, "--quiet").err
     assert "'\u00a7' has no words: there is nothing to compare" in mcsg("compare", "\u00a7", TEXTS[0], code=1).err
     one = tmp_path / "one.txt"
@@ -269,6 +269,27 @@ def test_search(mcsg, corpus):
     assert re.search(r"\bcat \+0\.\d\d", hits[0]["why"])
     rows = csv.DictReader(io.StringIO(mcsg("search", corpus, *queries, "-k", 2, "--format", "csv").out))
     assert [row["why"] for row in rows] == [hit["why"] for hit in hits]
+
+
+def test_search_with_pvalues(mcsg, tmp_path):
+    corpus, queries = tmp_path / "corpus.txt", ["storm in the north", "my puppy is ill"]
+    texts = load_short_texts().data[:90]
+    corpus.write_text("\n".join(texts), encoding="utf8")
+    for exact, name in (([], "embedding"), (["--exact"], "similarity")):
+        hits = found_by(mcsg, corpus, *queries, "-k", 2, "--pvalue", *exact)
+        assert list(hits[0])[:5] == ["query", "rank", "distance", "pvalue", "line"]
+        pipeline = make_text_embedding() if name == "embedding" else make_text_similarity(random_state=0)
+        search = TextSearch(pipeline, words=None if exact else 20.0, n_neighbors=2).fit(texts)
+        expected = search.search(queries, return_pvalue=True).pvalues
+        assert_allclose([hit["pvalue"] for hit in hits], expected.ravel(), atol=2e-3)
+    written = mcsg("search", corpus, queries[0], "-k", 2, "--pvalue", "--format", "csv").out
+    assert [0 < float(row["pvalue"]) < 0.2 for row in csv.DictReader(io.StringIO(written))] == [True, True]
+    table = mcsg("search", corpus, queries[0], "-k", 1, "--pvalue").out
+    assert re.search(r"score  distance  pvalue  line\n +\d+\.\d{3} +0\.\d{3}  0\.\d{4} +\d+  ", table)
+    assert "by chance, the nearest of 90 texts has 0.011." in table
+    assert "pvalue" not in mcsg("search", corpus, queries[0]).out
+    corpus.write_text("\n".join(texts[:9]), encoding="utf8")
+    assert "Only 9 groups to calibrate with: p-values will be rough" in mcsg("search", corpus, "cat", "--pvalue").err
 
 
 def test_search_as_a_table(mcsg, corpus):

@@ -330,7 +330,7 @@ def test_uses_take_it_as_they_take_a_similarity(make_groups, tmp_path):
     pairs = [(X[i], X[i + 1]) for i in range(59)]
     predicted = PairSimilarity(embedding).fit(pairs).predict(pairs)
     assert predicted.shape == (59,)
-    p = index.similarity_.calibrate(X).p_value(X[:59], X[1:])
+    p = index.similarity_.calibrate(X).pvalue(X[:59], X[1:])
     assert spearmanr(p, model.paired(X[:59], X[1:])).statistic > 0.99
 
 

@@ -162,7 +162,7 @@ from sklearn_mcsg.cli import main
 X = np.random.default_rng(0).exponential(size=(20, 6, 3))
 model = ModelComparisonSimilarity("exponential", "aicc", output="root").fit(X)
 np.testing.assert_allclose(model.transform(X) ** 2, model.pairwise(X, output="distance"), atol=1e-9)
-assert model.calibrate().p_value(X, X).max() < 0.1
+assert model.calibrate().pvalue(X, X).max() < 0.1
 index = GroupNeighbors(model, n_neighbors=2).fit(X)
 assert (index.kneighbors()[0] > 0).all()
 assert ModelComparisonClustering("exponential", "aicc", prior_strength=0, n_clusters=2).fit(X).n_clusters_ == 2

@@ -431,7 +431,7 @@ def use(estimator):
         for queries in (None, X):
             assert np.isfinite(estimator.kneighbors(queries, n_neighbors=1)[0]).all()
         with suppress(NotFittedError):
-            assert np.isfinite(estimator.similarity_.p_value(X, X)).all()
+            assert np.isfinite(estimator.similarity_.pvalue(X, X)).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*groups are nearer to the reference groups")

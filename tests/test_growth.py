@@ -162,19 +162,19 @@ def test_candidates_of_a_similarity_are_learnt_again():
 # P-values -----------------------------------------------------------------------------------------------------------
 
 
-def test_p_values_are_calibrated_again_when_it_learns():
-    index = GroupNeighbors(EMBEDDING).fit(GROUPS[:60])
-    index.similarity_.calibrate(GROUPS[:60], n_pairs=500, random_state=0)
+def test_pvalues_are_drawn_again_when_groups_are_added():
+    index = GroupNeighbors(EMBEDDING, n_neighbors=59).fit(GROUPS[:60])
+    first = index.kneighbors(return_pvalue=True)[2]
     index.partial_fit(GROUPS[60:600])
-    every = np.arange(600)
-    p = [index.similarity_.p_value(GROUPS[every], GROUPS[(every + shift) % 600]) for shift in range(1, 6)]
-    assert 0.04 < np.mean(np.array(p) <= 0.05) < 0.06
-    assert len(index.similarity_._null.distance) == 20_000
+    p = index.kneighbors(n_neighbors=599, return_pvalue=True)[2]
+    assert 0.04 < np.mean(p <= 0.05) < 0.06
+    assert first.min() >= 1 / (1 + 60 * 59 / 2) > p.min()
 
 
-def test_an_index_without_p_values_gets_none():
-    index = GroupNeighbors(EMBEDDING).fit(GROUPS[:60]).partial_fit(GROUPS[60:200])
-    assert index.similarity_._null is None
+def test_an_embedding_that_learns_again_is_not_calibrated():
+    index = GroupNeighbors(EMBEDDING).fit(GROUPS[:60])
+    index.similarity_.calibrate(GROUPS[:60])
+    assert index.partial_fit(GROUPS[60:200]).similarity_._null is None
 
 
 # Texts --------------------------------------------------------------------------------------------------------------

@@ -325,7 +325,7 @@ def test_calibration_is_saved(tmp_path, make_groups):
     index.similarity_.calibrate(n_pairs=500)
     index.save(tmp_path / "index")
     loaded = GroupNeighbors.load(tmp_path / "index").similarity_
-    assert_array_equal(loaded.p_value(groups, groups[::-1]), index.similarity_.p_value(groups, groups[::-1]))
+    assert_array_equal(loaded.pvalue(groups, groups[::-1]), index.similarity_.pvalue(groups, groups[::-1]))
 
 
 def test_jobs_of_the_index_are_not_left_with_the_similarity(make_groups):

@@ -295,7 +295,7 @@ def test_blocks_change_nothing(search, X, words, monkeypatch):
     search = clone(search).set_params(words=words).fit(TEXTS)
     whole = search.search(X)
     monkeypatch.setattr(nearest, "ROWS", 3 * 8 * len(TEXTS))
-    for a, b in zip(whole, search.search(X), strict=True):
+    for a, b in zip(whole[:4], search.search(X)[:4], strict=True):
         assert_allclose(a, b, atol=1e-5)
 
 
@@ -347,7 +347,7 @@ def test_words_are_split_by_the_tokenizer_of_the_pipeline():
 
 def test_the_texts_of_a_query_have_their_own_order(search):
     queries = [QUERIES[:2], QUERIES[1::-1], [*QUERIES[:2], *QUERIES[:2]]]
-    first, other, twice = zip(*search.search(queries, len(TEXTS)), strict=True)
+    first, other, twice = zip(*search.search(queries, len(TEXTS))[:4], strict=True)
     for one, expected in zip(other, first, strict=True):
         assert_allclose(one, expected, rtol=1e-4, atol=1e-6)
     embedding = search.index_.similarity_
@@ -362,7 +362,7 @@ def test_several_texts_are_one_query_by_their_pooled_words(words):
     search = TextSearch(make_text_embedding(likelihood="diag"), words=words).fit(TEXTS)
     together = search.search([QUERIES[:2], QUERIES[0]])
     joined = search.search([" ".join(QUERIES[:2]), QUERIES[0]])
-    for a, b in zip(together, joined, strict=True):
+    for a, b in zip(together[:4], joined[:4], strict=True):
         assert_allclose(a, b, atol=1e-5)
     assert search.look_up([QUERIES[:2]])[0].shape[0] == search.look_up(QUERIES[:2]).sizes.sum()
     pooled, whole = (search.explain(query, TEXTS[0]).similarity for query in (QUERIES[:2], " ".join(QUERIES[:2])))
@@ -388,7 +388,7 @@ def test_phrases_must_occur(words):
     query, quoted = "storm surge near the coast", '"storm surge" near the coast'
     plain, found = search.search([query]), search.search([quoted, query])
     containing = np.isin(plain.indices[0], [0, 2, 3, 4])
-    for every, some, other in zip(plain, found, search.search([query]), strict=True):
+    for every, some, other in zip(plain[:4], found[:4], search.search([query])[:4], strict=True):
         if every is not None:
             assert_array_equal(some[0, :4], every[0, containing])
             assert_array_equal(some[1], other[0])
@@ -442,7 +442,7 @@ def test_phrases_across_blocks(monkeypatch):
     queries = ["storm", '"storm surge"', "coast", "rain", '"surge of the"']
     whole = search.search(queries)
     monkeypatch.setattr(nearest, "ROWS", 2 * 8 * len(PHRASED))
-    for a, b in zip(whole, search.search(queries), strict=True):
+    for a, b in zip(whole[:4], search.search(queries)[:4], strict=True):
         assert_allclose(a, b, atol=1e-5)
     assert whole.indices[4].tolist() == [1, -1]
 
@@ -551,7 +551,7 @@ def test_a_query_without_words_does_not_cancel_the_others(words):
     with pytest.warns(UserWarning, match="Query 1 has no words: nothing is found for it"):
         some = search.search(["cat", NO_WORDS, "storm"], 3)
     alone = search.search(["cat", "storm"], 3)
-    for part, expected in zip(some, alone, strict=True):
+    for part, expected in zip(some[:4], alone[:4], strict=True):
         if expected is not None:
             assert_array_equal(part[[0, 2]], expected)
     assert (some.indices[1] == -1).all()
@@ -618,7 +618,7 @@ def test_neighbours_of_an_empty_query_are_not_passed_off_as_near():
 
 
 def assert_same(a, b):
-    for x, y in zip(a.search(QUERIES), b.search(QUERIES), strict=True):
+    for x, y in zip(a.search(QUERIES)[:4], b.search(QUERIES)[:4], strict=True):
         assert_array_equal(x, y)
 
 

@@ -178,7 +178,7 @@ DAMAGE = {
     "older version": (lambda p: change(p, version=1), "older version.*format 1, .*build the index again"),
     "version 0.1.0": (
         lambda p: change(p, version=3),
-        r"index was saved by an older version of sklearn_mcsg \(format 3, this one reads 6\): build the index again\.$",
+        r"index was saved by an older version of sklearn_mcsg \(format 3, this one reads 7\): build the index again\.$",
     ),
     "infinite version": (lambda p: change(p, version=float("inf")), "damaged or not a saved index"),
     "version 0": (lambda p: change(p, version=0), "damaged or not a saved index"),

@@ -52,7 +52,7 @@ def is_similarity(pipeline):
 
 
 @pytest.mark.parametrize("pipeline", make_pipelines(), ids=NAMES)
-def test_p_values_are_counted(pipeline):
+def test_pvalues_are_counted(pipeline):
     texts = [" ".join(np.random.default_rng(i).choice(WORDS, 8)) for i in range(60)]  # of one length: one window
     pipeline.fit(texts)
     calibration = calibrate_texts(pipeline, texts)
@@ -63,13 +63,13 @@ def test_p_values_are_counted(pipeline):
     expected = [(1 + (chance <= near).sum()) / (1 + len(chance)) for near in paired_distances(pipeline, a, b)]
     assert calibration.n_pairs == len(chance) == 1770
     assert calibration.null.window == 1770
-    assert_allclose(calibration.p_value(a, b), expected, atol=1.1 / 1771)  # float32 points: one rank
-    assert calibration.p_value(a[0], b[0]) == 1 / 1771
-    assert_array_equal(calibration.p_value(a[0], b), calibration.p_value([a[0]] * 30, b))
-    assert_array_equal(calibration.p_value(a, b[3]), calibration.p_value(a, [b[3]] * 30))
+    assert_allclose(calibration.pvalue(a, b), expected, atol=1.1 / 1771)  # float32 points: one rank
+    assert calibration.pvalue(a[0], b[0]) == 1 / 1771
+    assert_array_equal(calibration.pvalue(a[0], b), calibration.pvalue([a[0]] * 30, b))
+    assert_array_equal(calibration.pvalue(a, b[3]), calibration.pvalue(a, [b[3]] * 30))
     groups = pipeline[:-1].transform(a)
-    assert_array_equal(calibration.p_value(groups, b), calibration.p_value(a, b))
-    assert_array_equal(calibration.similar(a, b, level=0.1), calibration.p_value(a, b) <= 0.1)
+    assert_array_equal(calibration.pvalue(groups, b), calibration.pvalue(a, b))
+    assert_array_equal(calibration.similar(a, b, level=0.1), calibration.pvalue(a, b) <= 0.1)
     for level in (0.01, 0.29, 1771 / 1772):
         limit = calibration.threshold(level)
         nearer = chance < (-limit if is_similarity(pipeline) else limit) * (1 - 1e-6)
@@ -83,7 +83,7 @@ def test_held_out_texts_of_all_lengths_are_similar_as_often_as_the_level_says(pi
     left = np.random.default_rng(3).integers(600, size=4000)
     right = (left + np.random.default_rng(4).integers(1, 600, size=4000)) % 600
     groups = pipeline[:-1].transform(fresh)
-    p = calibration.p_value(groups[left], groups[right])
+    p = calibration.pvalue(groups[left], groups[right])
     assert 0.035 <= (p <= 0.05).mean() <= 0.085  # 300 texts give a rough quantile
     size = groups.totals[left] * groups.totals[right] / (groups.totals[left] + groups.totals[right])
     for part in np.array_split(np.argsort(size), 4):
@@ -95,7 +95,7 @@ def test_folds_compare_texts_as_new_ones():
     texts, fresh = make_texts(50, 1, longest=6), make_texts(600, 2, longest=6)
     pipeline = make_pipelines()[0].set_params(groupembedding__whiten=1.0).fit(texts)
     rejected = [
-        (calibrate_texts(pipeline, texts, cv=cv, random_state=0).p_value(fresh[:300], fresh[300:]) <= 0.1).mean()
+        (calibrate_texts(pipeline, texts, cv=cv, random_state=0).pvalue(fresh[:300], fresh[300:]) <= 0.1).mean()
         for cv in (None, 10)
     ]
     assert rejected[1] < 0.15 < 0.2 < rejected[0]
@@ -107,7 +107,7 @@ def test_the_corpus_that_is_asked_about_counts():
     asked = make_texts(400, 3, WORDS[:25])
     pipeline = make_pipelines()[0].fit(general)
     shares = [
-        (calibrate_texts(pipeline, corpus, random_state=0).p_value(asked[:200], asked[200:]) <= 0.05).mean()
+        (calibrate_texts(pipeline, corpus, random_state=0).pvalue(asked[:200], asked[200:]) <= 0.05).mean()
         for corpus in (general, special)
     ]
     assert shares[0] > 0.15
@@ -159,11 +159,11 @@ def test_what_cannot_be_calibrated():
             calibrate_texts(wrong, texts)
     calibration = calibrate_texts(pipeline, texts)
     with pytest.raises(ValueError, match="Text 1 of Y has no words"):
-        calibration.p_value(texts[:2], [texts[0], "."])
+        calibration.pvalue(texts[:2], [texts[0], "."])
     with pytest.raises(ValueError, match="X must have at least one text"):
-        calibration.p_value(pipeline[:-1].transform(texts)[:0], texts)
+        calibration.pvalue(pipeline[:-1].transform(texts)[:0], texts)
     with pytest.raises(ValueError, match="the same number of texts, got 3 and 2"):
-        calibration.p_value(texts[:3], texts[:2])
+        calibration.pvalue(texts[:3], texts[:2])
     with pytest.raises(ValueError, match="level=0.001 is below the smallest p-value that 177 random pairs"):
         calibration.similar(texts[0], texts[1], level=0.001)
 

@@ -152,7 +152,7 @@ READERS = {
         "paired": lambda model: model.paired(QUERIES, QUERIES[::-1]),
         "explain": lambda model: model.explain(X[0], X[1]).vectors,
         "score_samples": lambda model: model.score_samples(QUERIES),
-        "p_value": lambda model: model.p_value(QUERIES, QUERIES[::-1]),
+        "pvalue": lambda model: model.pvalue(QUERIES, QUERIES[::-1]),
         "paired_test": lambda model: model.paired_test(X[0], X[1], n_permutations=20).pvalue,
         "with_groups": lambda model: model.with_groups(X[:5]).transform(QUERIES),
     },
@@ -161,11 +161,13 @@ READERS = {
         "pairwise": lambda model: model.pairwise(QUERIES, X),
         "paired": lambda model: model.paired(QUERIES, QUERIES[::-1]),
         "explain": lambda model: model.explain(X[0], X[1]).matrix,
-        "p_value": lambda model: model.p_value(QUERIES, QUERIES[::-1]),
+        "pvalue": lambda model: model.pvalue(QUERIES, QUERIES[::-1]),
     },
     index: {
         "kneighbors": lambda model: model.kneighbors(QUERIES),
         "of the indexed": lambda model: model.kneighbors(),
+        "p-values": lambda model: model.kneighbors(QUERIES, return_pvalue=True),
+        "of the indexed, p-values": lambda model: model.kneighbors(return_pvalue=True),
         "graph": lambda model: model.transform(QUERIES),
         "radius": lambda model: model.radius_neighbors(QUERIES, 0.5)[1].tolist(),
         "recall": lambda model: model.recall(random_state=0),
@@ -173,11 +175,14 @@ READERS = {
     exact_index: {
         "kneighbors": lambda model: model.kneighbors(QUERIES),
         "of the indexed": lambda model: model.kneighbors(),
+        "p-values": lambda model: model.kneighbors(QUERIES, return_pvalue=True),
+        "of the indexed, p-values": lambda model: model.kneighbors(return_pvalue=True),
         "graph": lambda model: model.kneighbors_graph(),
     },
     text_search: {
         "search": lambda model: model.search(["storm near the coast", "a sick puppy"]).indices,
         "of the indexed": lambda model: model.search().indices,
+        "p-values": lambda model: model.search(["storm near the coast"], return_pvalue=True).pvalues,
         "explain": lambda model: model.explain("a sick puppy", "the ill dog").matrix,
     },
     classifier: {
@@ -303,11 +308,11 @@ def test_fit_transform_while_the_output_changes(monkeypatch):
     assert_same(model.fit_transform(X), expected)
 
 
-def test_p_values_while_the_output_changes(monkeypatch):
+def test_pvalues_while_the_output_changes(monkeypatch):
     model = similarity()
-    expected = model.p_value(QUERIES, QUERIES[::-1])
+    expected = model.pvalue(QUERIES, QUERIES[::-1])
     after(monkeypatch, GroupSimilarity, "_null_distribution", lambda: model.set_params(output="distance"))
-    assert_same(model.p_value(QUERIES, QUERIES[::-1]), expected)
+    assert_same(model.pvalue(QUERIES, QUERIES[::-1]), expected)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     --------
     >>> from sklearn_mcsg.cli import main
     >>> main(["compare", "A cat sat on the mat.", "A kitten lay on the rug.", "--format", "csv"])
-    text_a,text_b,similarity,distance,p_value,order
+    text_a,text_b,similarity,distance,pvalue,order
     A cat sat on the mat.,A kitten lay on the rug.,...
     0
     """

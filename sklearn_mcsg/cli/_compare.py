@@ -45,15 +45,15 @@ def run(options: argparse.Namespace) -> None:
         "text_b": options.b,
         "similarity": explanation.similarity if options.exact else 1 - distance,
         "distance": distance,
-        "p_value": None if calibration is None else float(calibration.p_value(a, b)[0]),
+        "pvalue": None if calibration is None else float(calibration.pvalue(a, b)[0]),
         "order": None if options.exact else explanation.order,
     }
     if options.format == "json":
         corpus = None if calibration is None else calibration.corpus
-        terminal.show_json({**result, "p_value_corpus": corpus, **_details(explanation, options.exact)})
+        terminal.show_json({**result, "pvalue_corpus": corpus, **_details(explanation, options.exact)})
         return
     needed = f"needs a corpus of at least {FEW_GROUPS} different texts"
-    meaning = needed if calibration is None else terminal.printable(calibration.sentence(result["p_value"]))
+    meaning = needed if calibration is None else terminal.printable(calibration.sentence(result["pvalue"]))
     equal = float(pipeline[-1].paired(pair, pair, output="similarity").mean()) if options.exact else 1.0
     terminal.show_records([result], options.format, lambda _: _show(result, meaning, explanation, equal, options.exact))
 
@@ -117,7 +117,7 @@ def _details(explanation: Explanation, exact: bool) -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any], meaning: str, explanation: Explanation, equal: float, exact: bool) -> None:
-    p = result["p_value"]
+    p = result["pvalue"]
     chance = ("-" if p is None else f"{p:.4f}", meaning)
     if exact:
         evidence = f"evidence for one shared model; identical texts: {equal:.0f}"

@@ -108,6 +108,10 @@ papers.txt --like relevant.txt -k 20"""
         "language whose stems count and whose stop words do not, unless a query has no others, such as german; none "
         "for words as they are written (default: english)"
     )
+    pvalue = (
+        "show p-values of the distances: the share of random pairs of a query and a text, of similar length, that are "
+        "at least as near"
+    )
     query = 'text to search for; texts must contain what is in "double quotes"; optional with --like'
     add = _add(commands, "search", _search.run, summary, examples).add_argument
     _add_corpus(add)
@@ -118,6 +122,7 @@ papers.txt --like relevant.txt -k 20"""
     add("--index", metavar="FOLDER", help=index)
     add("--words", type=_words, metavar="W", help=words)
     add("--language", metavar="NAME", help=language)
+    add("--pvalue", action="store_true", help=pvalue)
     add("--exact", action="store_true", help="compare models pair by pair; no embedding, words or reasons")
     _add_common(add)
 

@@ -27,7 +27,6 @@ from sklearn_mcsg.text import Queries, TextHits, TextSearch, TokenisedTexts, upd
 from sklearn_mcsg.text.language import check_language
 from sklearn_mcsg.text.words import phrases_in
 
-_PLACE = "query", "rank", "distance", "line"
 _N_PAIRS = 4  # pairs of words that say why a text was found
 
 
@@ -48,25 +47,28 @@ def run(options: argparse.Namespace) -> None:
     texts = TokenisedTexts.of(corpus.texts)
     search = _fitted(options, corpus, texts)
     names, queries = _with_words(options, search, asked)
-    found = _find(search, queries, options.top, corpus.texts if options.format == "table" else None)
+    found = _find(search, queries, options, corpus.texts if options.format == "table" else None)
     reasons = None if options.exact else _reasons(search, queries, texts, found.indices)
     hits = _hits(corpus, names, found, reasons, as_json=options.format == "json")
     why = [*([] if search.words is None else ["score", "bm25"]), *([] if options.exact else ["why"])]
-    fields = list(corpus.record(0, dict.fromkeys(_PLACE), dict.fromkeys(why)))
-    terminal.show_records(hits, options.format, lambda hits: _show(hits, search.words, options.exact), fields)
+    place = ["query", "rank", "distance", *(["pvalue"] if options.pvalue else []), "line"]
+    fields = list(corpus.record(0, dict.fromkeys(place), dict.fromkeys(why)))
+    terminal.show_records(
+        hits, options.format, lambda hits: _show(hits, search.words, options.exact, len(search.known_)), fields
+    )
 
 
-def _find(search: TextSearch, queries: Queries, top: int, texts: Sequence[str] | None) -> TextHits:
+def _find(search: TextSearch, queries: Queries, options: argparse.Namespace, texts: Sequence[str] | None) -> TextHits:
     """The best texts for each query; given all texts, a text that occurs several times is found once."""
-    n = len(search.known_)
+    n, top = len(search.known_), options.top
     k = min(top, n)
-    found = search.search(queries, k)
+    found = search.search(queries, k, return_pvalue=options.pvalue)
     while texts is not None:
         rows = [_first_ranks(row.tolist(), texts, top) for row in found.indices]
         if k == n or all(len(ranks) == top or -1 in row for ranks, row in zip(rows, found.indices, strict=True)):
             return _with_ranks(found, rows)
         k = min(n, 4 * k)
-        found = search.search(queries, k)
+        found = search.search(queries, k, return_pvalue=options.pvalue)
     return found
 
 
@@ -94,8 +96,10 @@ def _hits(
     """A record of each text that was found."""
     for row, rank in np.argwhere(found.indices >= 0).tolist():
         i = found.indices[row, rank]
-        values = names[row], rank + 1, float(found.distances[row, rank]), corpus.lines[i]
-        place = dict(zip(_PLACE, values, strict=True))
+        place = {"query": names[row], "rank": rank + 1, "distance": float(found.distances[row, rank])}
+        if found.pvalues is not None:
+            place["pvalue"] = float(found.pvalues[row, rank])
+        place["line"] = corpus.lines[i]
         why: dict[str, Any] = {}
         if found.word_scores is not None:
             why |= {"score": float(found.scores[row, rank]), "bm25": float(found.word_scores[row, rank])}
@@ -191,23 +195,31 @@ def _reasons(search: TextSearch, queries: Queries, texts: TokenisedTexts, found:
     return [[reason(row, rank) for rank in range(n)] for row, n in enumerate(n_found)]
 
 
-def _show(hits: Sequence[dict[str, Any]], words: float | None, exact: bool) -> None:
+def _show(hits: Sequence[dict[str, Any]], words: float | None, exact: bool, n_texts: int) -> None:
     if not hits:
         return
-    names = ["score", "distance", "line"] if words else ["distance", "line"]
-    widths = [max(len(name), *(len(terminal.cell(hit[name])) for hit in hits)) for name in names]
+    pvalue = ["pvalue"] if "pvalue" in hits[0] else []
+    names = [*(["score"] if words else []), "distance", *pvalue, "line"]
+    widths = [max(len(name), *(len(_cell(hit, name)) for hit in hits)) for name in names]
     room = 2 + sum(widths) + 2 * len(widths)
     for hit in hits:
         if hit["rank"] == 1:
             gap = "" if hit is hits[0] else "\n"
             print(gap + terminal.bold(terminal.shortened(hit["query"], terminal.width())))
             print(terminal.faint("  " + "  ".join(map(str.rjust, names, widths))))
-        cells = "  ".join(terminal.cell(hit[name]).rjust(width) for name, width in zip(names, widths, strict=True))
+        cells = "  ".join(_cell(hit, name).rjust(width) for name, width in zip(names, widths, strict=True))
         print(f"  {cells}  {terminal.shortened(hit['text'], terminal.width() - room)}")
         if hit.get("why"):
             print(" " * room + terminal.faint(terminal.shortened(hit["why"], terminal.width() - room)))
     distance = "of the model comparison, centred" if exact else "1 minus the cosine of the embeddings"
     print(terminal.faint(f"\nDistance: {distance}."))
+    if pvalue:
+        near = "share of random pairs of a query and a text, of similar length, that are at least as near"
+        print(terminal.faint(f"P-value: {near}; by chance, the nearest of {n_texts:,} texts has {1 / n_texts:.2g}."))
     if words:
         counted = f"about {words:g} if an average text has each word of the query once, {words / 4:g} if it has half"
         print(terminal.faint(f"Score: standard deviations of the cosine above its mean, plus BM25: {counted} of them."))
+
+
+def _cell(hit: dict[str, Any], name: str) -> str:
+    return f"{hit[name]:.4f}" if name == "pvalue" else terminal.cell(hit[name])

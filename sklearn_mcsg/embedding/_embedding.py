@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.embedding._landmarks import Landmarks
 from sklearn_mcsg.engine.capabilities import instance_of
-from sklearn_mcsg.engine.chance import checked_null
+from sklearn_mcsg.engine.chance import checked_null, pair_size
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.coordinates import (
@@ -332,8 +332,12 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         return PairExplanation.of(left, right, pair_labels(labels, pair), weights, unordered)
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
-        distances = self.paired(X, Y).astype(np.float64)
-        return np.full(len(distances), 0.5), distances
+        left, right = self._check_fitted_groups(X), self._check_fitted_groups(Y, "Y")
+        distances = self.paired(left, right).astype(np.float64)
+        return pair_size(left.totals, right.totals), distances
+
+    def _sizes_for_pvalues(self, groups: Groups | None) -> np.ndarray | None:
+        return None if groups is None else groups.totals
 
     # The comparer and its storage ---------------------------------------------------------------------------------
 

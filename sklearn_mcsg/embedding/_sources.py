@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from sklearn_mcsg.embedding._embedding import GroupEmbedding, comparer_of_points
 from sklearn_mcsg.engine.comparer import Comparer
@@ -20,8 +19,6 @@ from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.storage import register
-
-_N_PAIRS = 20_000  # random pairs to calibrate with, unless there were more before
 
 
 @register
@@ -75,19 +72,17 @@ class Sources:
 
 
 def learn_again(embedding: GroupEmbedding, sources: Sources, dtype: np.dtype) -> tuple[GroupEmbedding, Comparer]:
-    """A copy of an embedding that has learnt from all its sources, and the comparer that keeps their points.
-
-    If the embedding was calibrated, so is the copy: with random pairs of these groups.
-    """
+    """A copy of an embedding that has learnt from all its sources, and the comparer that keeps their points."""
     again = clone(embedding)
     again._learn(again._landmark_similarity(), *sources.parts)
     again._restore_features(embedding._stored_features())
-    points = np.concatenate([again._embed(part, dtype) for part in sources.parts])
-    comparer = comparer_of_points(again, unit_length(points.astype(dtype, copy=False)))
-    if embedding._null is not None:
-        n_pairs = max(_N_PAIRS, len(embedding._null.distance))
-        again._null = comparer.calibrated(n_pairs, check_random_state(again.random_state))
-    return again, comparer
+    return again, comparer_of_points(again, embedded(again, sources, dtype))
+
+
+def embedded(embedding: GroupEmbedding, sources: Sources, dtype: np.dtype) -> np.ndarray:
+    """Points of sources in a fitted embedding, at unit length."""
+    points = np.concatenate([embedding._embed(part, dtype) for part in sources.parts])
+    return unit_length(points.astype(dtype, copy=False))
 
 
 def _smaller(embedding: GroupEmbedding, groups: Groups) -> Groups | Statistics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -21,6 +22,7 @@ from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.storage import register
 
 FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
+N_PAIRS = 20_000  # random pairs, where the user does not say how many
 _PAIRS_PER_DEGREE = 4.4  # random pairs per degree of freedom of a standard deviation estimated from two quantiles
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
 
@@ -50,11 +52,12 @@ class NullDistribution:
         order = np.argsort(size, kind="stable")
         return cls(size[order], distance[order], output, power)
 
-    def p_value(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    def pvalue(self, size: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Share of random pairs of similar size that are at least as near; never 0."""
         starts, views = self._windows(size)
         step = max(1, RANDOM_PAIRS // self.window)
-        distance = distance + _ROUNDING * np.abs(distance)
+        rounding = max(_ROUNDING, 4 * float(np.finfo(distance.dtype).eps))
+        distance = distance + rounding * np.abs(distance, dtype=np.float64)
         counts = [
             (views[starts[i : i + step]] <= distance[i : i + step, None]).sum(axis=1)
             for i in range(0, len(starts), step)
@@ -87,6 +90,10 @@ class NullDistribution:
         low, middle = np.maximum(np.concatenate(parts, axis=1), 0) ** (1 / power)
         limit = np.maximum(middle + student.ppf(level, self.window / _PAIRS_PER_DEGREE) * (middle - low), 0) ** power
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
+
+    def is_far_from(self, size: np.ndarray) -> np.ndarray:
+        """Whether pairs are smaller or larger than all random pairs, by more than a fourth."""
+        return (1.25 * size < self.size[0]) | (size > 1.25 * self.size[-1])
 
     def check_level(self, level: float) -> None:
         """Raise unless `level` is a share that p-values can reach."""
@@ -127,7 +134,15 @@ def checked_null(null: Any) -> NullDistribution | None:
 
 def pair_size(n: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Size of a pair, on which random distances depend: half the harmonic mean of the groups' weights."""
-    return n * m / (n + m)
+    total = n + m
+    return n * m / np.where(total > 0, total, 1)
+
+
+def warn_of_few_groups(n_groups: int, stacklevel: int) -> None:
+    """Warn if random pairs come from few groups."""
+    if n_groups < FEW_GROUPS:
+        message = f"Only {n_groups} groups to calibrate with: p-values will be rough."
+        warnings.warn(message, stacklevel=stacklevel + 1)
 
 
 def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:

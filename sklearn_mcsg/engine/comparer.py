@@ -8,14 +8,15 @@ it by ``__mcsg_comparer__``. It is frozen: whoever adds or removes groups gets a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
+from sklearn_mcsg._memory import POINTS
+from sklearn_mcsg.engine.chance import NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.comparison import Comparison, PreparedT, SummariesT
 from sklearn_mcsg.engine.outputs import OUTPUTS, Output
 from sklearn_mcsg.engine.results import DOUBLE, Target
@@ -148,17 +149,23 @@ class Comparer(Generic[SummariesT, PreparedT]):
 
     # What uses of the groups need ---------------------------------------------------------------------------------
 
-    def calibrated(self, n_pairs: int, random_state: np.random.RandomState) -> NullDistribution:
-        """Distances of random pairs of the groups."""
-        size = self.comparison.sizes(self.prepared)
-        if len(size) < 2:
+    def calibrated(
+        self, n_pairs: int, random_state: np.random.RandomState, sizes: np.ndarray | None = None
+    ) -> NullDistribution:
+        """Distances of random pairs of the groups; `sizes` are those of the comparison unless they are given."""
+        if len(self) < 2:
             raise ValueError("calibrate needs at least two groups to draw pairs from.")
-        if len(size) < FEW_GROUPS:
-            warnings.warn(f"Only {len(size)} groups to calibrate with: p-values will be rough.", stacklevel=3)
-        left, right = random_pairs(len(size), n_pairs, random_state)
-        distances = self.distances_of_rows(self.prepared[left], self.prepared[right])
-        power = self.comparison.power_of(self.name)
-        return NullDistribution.of(pair_size(size[left], size[right]), distances, self.name, power)
+        size = self.comparison.sizes(self.prepared) if sizes is None else sizes
+        left, right = random_pairs(len(self), n_pairs, random_state)
+        distances = [
+            self.distances_of_rows(self.prepared[left[batch]], self.prepared[right[batch]])
+            for batch in gen_batches(len(left), POINTS)
+        ]
+        return self.null_of(pair_size(size[left], size[right]), np.concatenate(distances))
+
+    def null_of(self, size: np.ndarray, distance: np.ndarray) -> NullDistribution:
+        """Random pairs that were compared in the output of this comparer."""
+        return NullDistribution.of(size, distance, self.name, self.comparison.power_of(self.name))
 
     def limits(self, null: NullDistribution, level: float) -> Callable[[slice], np.ndarray]:
         """A function from a slice of rows of the matrix of all pairs to distances that few random pairs fall below.

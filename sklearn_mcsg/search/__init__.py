@@ -4,7 +4,7 @@ In come groups and a similarity or an embedding; out go indices and distances.
 """
 
 from sklearn_mcsg.search.duplicates import find_duplicates
-from sklearn_mcsg.search.neighbors import GroupNeighbors, search_of
+from sklearn_mcsg.search.neighbors import GroupNeighbors, groups_of, search_of
 from sklearn_mcsg.search.partitions import PartitionedNeighbors
 
-__all__ = ["GroupNeighbors", "PartitionedNeighbors", "find_duplicates", "search_of"]
+__all__ = ["GroupNeighbors", "PartitionedNeighbors", "find_duplicates", "groups_of", "search_of"]

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from sklearn_mcsg._checks import check_number, check_share
 from sklearn_mcsg._memory import ROWS, count_within
-from sklearn_mcsg.engine.chance import FEW_GROUPS
+from sklearn_mcsg.engine.chance import FEW_GROUPS, N_PAIRS
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups, GroupsLike, validate_groups
@@ -21,7 +21,6 @@ from sklearn_mcsg.groups.blocks import rows_of
 from sklearn_mcsg.similarity import ModelComparisonSimilarity, fitted_comparer
 from sklearn_mcsg.similarity.estimator import check_compares_groups, split_pipeline
 
-_N_PAIRS = 20_000  # random pairs that a level is calibrated with
 _PAIR_BYTES = 256  # that a pair of near groups takes until the sets are known
 
 
@@ -137,7 +136,7 @@ def duplicate_limits(
             f"level={level} needs at least {FEW_GROUPS} groups, or different texts, to learn the distances of random "
             f"pairs from, got {len(comparer)}: give a threshold."
         )
-    return comparer.limits(comparer.calibrated(_N_PAIRS, check_random_state(random_state)), level)
+    return comparer.limits(comparer.calibrated(N_PAIRS, check_random_state(random_state)), level)
 
 
 def near_pairs(

@@ -42,6 +42,8 @@ class IndexedGroups:
         The fitted similarity or embedding, or a pipeline that ends with it.
     comparer : Comparer
         The groups, and how they are compared.
+    sizes : ndarray of shape (n_groups,)
+        Total weight of each group: p-values compare pairs of similar size.
     candidates : CandidateIndex or None
         The compressed points, if searches are approximate.
     sources : Sources or None
@@ -54,6 +56,7 @@ class IndexedGroups:
 
     similarity: Any
     comparer: Comparer
+    sizes: np.ndarray
     candidates: CandidateIndex | None
     sources: Sources | None
     n_learnt: int
@@ -72,10 +75,9 @@ class IndexedGroups:
             similarity = Pipeline([*before.steps, (similarity.steps[-1][0], last)])
         comparer = fitted_comparer(last, X)
         candidates = learn_candidates(comparer, algorithm, **jobs)
-        sources = None
-        if keep_sources and isinstance(last, GroupEmbedding):
-            sources = Sources.of(last, last.__mcsg_groups__(X))
-        return cls(similarity, comparer, candidates, sources, len(comparer))
+        groups = last.__mcsg_groups__(X)
+        sources = Sources.of(last, groups) if keep_sources and isinstance(last, GroupEmbedding) else None
+        return cls(similarity, comparer, groups.totals, candidates, sources, len(comparer))
 
     @property
     def before(self) -> Any:
@@ -108,7 +110,8 @@ class IndexedGroups:
         else:
             candidates = self.candidates.added(comparer.summaries[len(self) :], jobs["n_jobs"])
         counts = (len(comparer), 0) if learns else (self.n_learnt, n_added)
-        return type(self)(self._ending_with(last), comparer, candidates, sources, *counts)
+        sizes = np.concatenate([self.sizes, groups.totals])
+        return type(self)(self._ending_with(last), comparer, sizes, candidates, sources, *counts)
 
     def _embedded(self, groups: Groups, learns: bool, n_added: int) -> tuple[Any, Comparer, Sources | None]:
         """The embedding, the points and the sources of the index with further groups."""
@@ -138,9 +141,8 @@ class IndexedGroups:
         candidates = None if self.candidates is None else self.candidates[kept]
         sources = None if self.sources is None else self.sources[kept]
         last = _adopting(self.last, comparer)
-        return replace(
-            self, similarity=self._ending_with(last), comparer=comparer, candidates=candidates, sources=sources
-        )
+        learnt: Any = {"comparer": comparer, "sizes": self.sizes[kept], "candidates": candidates, "sources": sources}
+        return replace(self, similarity=self._ending_with(last), **learnt)
 
     def check(self) -> None:
         """Raise unless all parts describe the same groups, as those from a file may not."""
@@ -148,6 +150,8 @@ class IndexedGroups:
             self.candidates.check(len(self))
         if self.sources is not None and len(self.sources) != len(self):
             raise ValueError(f"sources of {len(self.sources)} groups instead of {len(self)}")
+        if self.sizes.shape != (len(self),) or self.sizes.dtype.kind != "f" or not (self.sizes >= 0).all():
+            raise ValueError(f"sizes of {len(self)} groups are expected")
         if not all(isinstance(n, int) and n >= 0 for n in (self.n_learnt, self.n_added)):
             raise ValueError(f"an index learnt from {self.n_learnt!r:.40} groups, with {self.n_added!r:.40} added")
 

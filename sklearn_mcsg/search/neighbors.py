@@ -19,11 +19,13 @@ from sklearn_mcsg._checks import check_number, check_positive_integer
 from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points
+from sklearn_mcsg.engine.chance import N_PAIRS, warn_of_few_groups
 from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.search.indexed import IndexedGroups
 from sklearn_mcsg.search.nearest import Nearest, Search, check_algorithm
+from sklearn_mcsg.search.random_pairs import RandomPairs
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
-from sklearn_mcsg.similarity.estimator import GroupsTransformer, check_compares_groups, split_pipeline
+from sklearn_mcsg.similarity.estimator import GroupsTransformer, check_compares_groups, snapshot, split_pipeline
 
 
 @storage.register
@@ -91,6 +93,8 @@ class GroupNeighbors(GroupsTransformer):
     array([ 0.52,  0.52, 16.19])
     """
 
+    _index: IndexedGroups
+    _random_pairs: RandomPairs
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit", "transform"]), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -212,8 +216,12 @@ class GroupNeighbors(GroupsTransformer):
         return self.n_groups_
 
     def kneighbors(
-        self, X: GroupsLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        self,
+        X: GroupsLike | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+        return_pvalue: bool = False,
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Find the nearest groups, sorted by distance and then by index.
 
         Parameters
@@ -224,17 +232,80 @@ class GroupNeighbors(GroupsTransformer):
             Overrides the parameter `n_neighbors`.
         return_distance : bool, default=True
             Whether to also return distances.
+        return_pvalue : bool, default=False
+            Whether to also return p-values. The random pairs that they need are drawn when they are first asked for,
+            and again when the index has changed; `calibrate` draws others.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
+        pvalues : ndarray of shape (n_queries, n_neighbors)
+            Only if `return_pvalue`: share of random pairs of a query and an indexed group, of similar size, that are at
+            least as near. It is not the chance that a neighbour is wrong: by chance, the nearest of n groups has a
+            p-value of about 1 / n.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_mcsg import GroupNeighbors
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(rng.normal(scale=3, size=5), 1, size=(8, 5)) for _ in range(200)]
+        >>> index = GroupNeighbors(n_neighbors=2).fit(X)
+        >>> distances, indices, pvalues = index.kneighbors([X[7] + 0.1], return_pvalue=True)
+        >>> int(indices[0, 0])
+        7
+        >>> pvalues.round(4)
+        array([[0.0001, 0.0041]])
         """
+        self = snapshot(self)
         index = self._fitted()
         k = checked_n_neighbors(self, n_neighbors, len(index), leave_out_self=X is None)
-        distances, indices = self._search(index).nearest(_queries(index, X), k)
-        return (distances, indices) if return_distance else indices
+        queries = _queries(index, X)
+        distances, indices = self._search(index).nearest(queries, k)
+        found = (distances, indices) if return_distance else (indices,)
+        if return_pvalue:
+            warn_of_few_groups(len(index), stacklevel=2)
+            asked = queries if isinstance(queries, Groups) else None
+            found = *found, self._random_pairs.pvalues(asked, distances, indices)
+        return found if len(found) > 1 else indices
+
+    def calibrate(
+        self,
+        X: GroupsLike | None = None,
+        *,
+        n_pairs: int = N_PAIRS,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """Compare random pairs, to give the p-values of `kneighbors` a null distribution.
+
+        If it is not called, the first p-values that are asked for do this with the defaults. Call it for queries that
+        differ from the indexed groups, and for small p-values: n pairs give none below 10 / n, and there are no more
+        random pairs than pairs of indexed groups, unless queries are given.
+
+        Parameters
+        ----------
+        X : groups, or input of the pipeline, default=None
+            Typical queries that are not indexed: each is compared with random indexed groups. ``None`` means the
+            indexed groups. An embedding that has learnt from few groups places these further apart than new ones, so
+            they are then compared in folds, by embeddings that have learnt from the others.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines what is random: pairs and folds. ``None`` means the similarity's own `random_state`, or 0 if it
+            has none.
+
+        Returns
+        -------
+        self : GroupNeighbors
+        """
+        check_positive_integer(n_pairs, "n_pairs")
+        index = self._fitted()
+        queries = None if X is None else index.read(X)
+        warn_of_few_groups(len(index), stacklevel=2)
+        self._keep(index, self._random_pairs.calibrated(queries, n_pairs, random_state))
+        return self
 
     def recall(
         self,
@@ -403,10 +474,12 @@ class GroupNeighbors(GroupsTransformer):
 
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; an embedding keeps no groups, so its points are stored."""
+        self = snapshot(self)
         index = self._fitted()
         points = index.comparer.summaries if isinstance(index.last, GroupEmbedding) else None
         learnt = {"sources": index.sources, "n_learnt": index.n_learnt, "n_added": index.n_added}
-        return {"similarity_": index.similarity, "points": points, "candidates_": index.candidates, **learnt}
+        pairs = {"sizes": index.sizes, "random_pairs": self._random_pairs.stored()}
+        return {"similarity_": index.similarity, "points": points, "candidates_": index.candidates, **learnt, **pairs}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
@@ -415,8 +488,9 @@ class GroupNeighbors(GroupsTransformer):
         check_compares_groups(last)
         embeds = isinstance(last, GroupEmbedding)
         comparer = comparer_of_points(last, state["points"]) if embeds else last.__mcsg_comparer__()
-        learnt = (state[name] for name in ("sources", "n_learnt", "n_added"))
-        self._keep(IndexedGroups(state["similarity_"], comparer, state["candidates_"], *learnt))
+        learnt = (state[name] for name in ("sizes", "candidates_", "sources", "n_learnt", "n_added"))
+        index = IndexedGroups(state["similarity_"], comparer, *learnt)
+        self._keep(index, RandomPairs(index).restored(state["random_pairs"]))
 
     def __mcsg_check__(self) -> None:
         """Raise unless the index has everything that a query needs."""
@@ -430,10 +504,14 @@ class GroupNeighbors(GroupsTransformer):
         check_is_fitted(self)
         return self._index
 
-    def _keep(self, index: IndexedGroups) -> None:
-        """Replace the index, once everything that can fail has succeeded."""
-        self._index = index
-        self.similarity_, self.candidates_ = index.similarity, index.candidates
+    def _keep(self, index: IndexedGroups, random_pairs: RandomPairs | None = None) -> None:
+        """Replace the index, once everything that can fail has succeeded; random pairs are new unless given."""
+        self.__dict__.update(
+            _index=index,
+            _random_pairs=RandomPairs(index) if random_pairs is None else random_pairs,
+            similarity_=index.similarity,
+            candidates_=index.candidates,
+        )
 
     def _search(self, index: IndexedGroups) -> Search:
         """The search that the parameters describe; jobs are those of the index or of its similarity."""
@@ -463,6 +541,11 @@ def _graph(found: Nearest, n_groups: int, mode: str) -> sparse.csr_matrix:
     data = distances.ravel() if mode == "distance" else np.ones(indices.size, distances.dtype)
     pointers = np.arange(0, indices.size + 1, indices.shape[1])
     return sparse.csr_matrix((data, indices.ravel(), pointers), shape=(len(indices), n_groups))
+
+
+def groups_of(index: GroupNeighbors) -> IndexedGroups:
+    """The groups behind an index, for p-values of queries that others draw."""
+    return index._fitted()
 
 
 def search_of(index: GroupNeighbors) -> Search:

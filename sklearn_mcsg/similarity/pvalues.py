@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, deprecated
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.engine.chance import NullDistribution
+from sklearn_mcsg.engine.chance import N_PAIRS, NullDistribution, warn_of_few_groups
 from sklearn_mcsg.engine.comparer import ComparesGroups
-from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.similarity.estimator import snapshot
 
 
@@ -20,7 +20,7 @@ class HasPValues(ABC):
     """The methods of everything that compares pairs with random pairs."""
 
     @abstractmethod
-    def p_value(self, X: Any, Y: Any) -> Any:
+    def pvalue(self, X: Any, Y: Any) -> Any:
         """Share of random pairs of similar size that are at least as near as each given pair, row by row."""
 
     @abstractmethod
@@ -33,7 +33,7 @@ class HasPValues(ABC):
         Parameters
         ----------
         X, Y : collections of the same length
-            The pairs, as for `p_value`.
+            The pairs, as for `pvalue`.
         level : float, default=0.01
             Accepted rate of false positives: random pairs that are called similar.
 
@@ -42,7 +42,22 @@ class HasPValues(ABC):
         similar : ndarray of shape (n_pairs,) of bool
         """
         self._null_distribution().check_level(level)
-        return self.p_value(X, Y) <= level
+        return self.pvalue(X, Y) <= level
+
+    @deprecated("It is called pvalue since 0.2, and the old name will be removed in 0.3.")
+    def p_value(self, X: Any, Y: Any) -> Any:
+        """The old name of `pvalue`.
+
+        Parameters
+        ----------
+        X, Y : collections of the same length
+            The pairs, as for `pvalue`.
+
+        Returns
+        -------
+        p : ndarray of shape (n_pairs,)
+        """
+        return self.pvalue(X, Y)
 
 
 class Calibrates(HasPValues, ComparesGroups):
@@ -54,14 +69,18 @@ class Calibrates(HasPValues, ComparesGroups):
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         """Size and distance of pairs, row by row."""
 
+    def _sizes_for_pvalues(self, groups: Groups | None) -> np.ndarray | None:
+        """Sizes of groups to calibrate with, for estimators whose comparer does not know them."""
+        return None
+
     def calibrate(
         self,
         X: GroupsLike | None = None,
         *,
-        n_pairs: int = 20_000,
+        n_pairs: int = N_PAIRS,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
-        """Compare random pairs of groups, to give `p_value` and `similar` a null distribution.
+        """Compare random pairs of groups, to give `pvalue` and `similar` a null distribution.
 
         Parameters
         ----------
@@ -88,12 +107,14 @@ class Calibrates(HasPValues, ComparesGroups):
         array([ True, False])
         """
         check_positive_integer(n_pairs, "n_pairs")
-        comparer = self.__mcsg_comparer__(None if X is None else self.__mcsg_groups__(X))
+        groups = None if X is None else self.__mcsg_groups__(X)
+        comparer = self.__mcsg_comparer__(groups)
         seed = getattr(self, "random_state", None) if random_state is None else random_state
-        self._null = comparer.calibrated(n_pairs, check_random_state(seed))
+        self._null = comparer.calibrated(n_pairs, check_random_state(seed), self._sizes_for_pvalues(groups))
+        warn_of_few_groups(len(comparer), stacklevel=2)
         return self
 
-    def p_value(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
+    def pvalue(self, X: GroupsLike, Y: GroupsLike) -> np.ndarray:
         """Share of random pairs of similar size that are at least as near as each given pair, row by row.
 
         Parameters
@@ -107,9 +128,9 @@ class Calibrates(HasPValues, ComparesGroups):
             Small for pairs that are nearer than most random pairs.
         """
         self = snapshot(self)
-        return self._null_distribution().p_value(*self._sizes_and_distances(X, Y))
+        return self._null_distribution().pvalue(*self._sizes_and_distances(X, Y))
 
     def _null_distribution(self) -> NullDistribution:
         if self._null is None or self._null.output != getattr(self, "output", self._null.output):
-            raise NotFittedError("p_value and similar need random pairs in the chosen output: call calibrate first.")
+            raise NotFittedError("pvalue and similar need random pairs in the chosen output: call calibrate first.")
         return self._null

@@ -39,7 +39,7 @@ from sklearn_mcsg.storage import _folder
 from sklearn_mcsg.storage._files import File, RefusedError, entries_of, find
 from sklearn_mcsg.storage._folder import MmapMode
 
-_VERSION = 6
+_VERSION = 7
 _LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, tuple[type, type | None]] = {}  # by name: the latest class, and the one that the name had meant
 _TOKENS: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # that registered classes were given

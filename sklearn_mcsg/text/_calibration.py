@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import check_positive_integer
-from sklearn_mcsg.engine.chance import FEW_GROUPS, NullDistribution, pair_size, random_pairs
+from sklearn_mcsg.engine.chance import FEW_GROUPS, N_PAIRS, NullDistribution, pair_size, random_pairs
 from sklearn_mcsg.engine.comparer import ComparesGroups
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups import Groups
@@ -53,7 +53,7 @@ class TextCalibration(HasPValues):
         """Number of random pairs."""
         return len(self.null.distance)
 
-    def p_value(self, X: str | Sequence[str] | Groups, Y: str | Sequence[str] | Groups) -> Any:
+    def pvalue(self, X: str | Sequence[str] | Groups, Y: str | Sequence[str] | Groups) -> Any:
         """Share of random pairs of similar length that are at least as near as each given pair.
 
         Parameters
@@ -71,7 +71,7 @@ class TextCalibration(HasPValues):
             raise ValueError(f"X and Y must have the same number of texts, got {len(one)} and {len(other)}.")
         left, right = np.arange(n) % len(one), np.arange(n) % len(other)
         groups = Groups.concatenate([one, other])
-        p = self.null.p_value(*_compare(self.pipeline[-1], groups, left, len(one) + right))
+        p = self.null.pvalue(*_compare(self.pipeline[-1], groups, left, len(one) + right))
         return float(p[0]) if isinstance(X, str) and isinstance(Y, str) else p
 
     def _null_distribution(self) -> NullDistribution:
@@ -105,7 +105,7 @@ class TextCalibration(HasPValues):
         Parameters
         ----------
         p : float
-            A p-value, as `p_value` returns it.
+            A p-value, as `pvalue` returns it.
 
         Returns
         -------
@@ -133,7 +133,7 @@ def calibrate_texts(
     *,
     name: str | None = None,
     cv: int | None = None,
-    n_pairs: int = 20_000,
+    n_pairs: int = N_PAIRS,
     random_state: int | np.random.RandomState | None = None,
 ) -> TextCalibration:
     """Compare random pairs of texts, to give p-values to pairs of texts.
@@ -162,7 +162,7 @@ def calibrate_texts(
     Returns
     -------
     calibration : TextCalibration
-        With `p_value`, `similar` and `threshold`.
+        With `pvalue`, `similar` and `threshold`.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def calibrate_texts(
     >>> texts = load_short_texts().data
     >>> pipeline = make_text_embedding().fit(texts)
     >>> calibration = calibrate_texts(pipeline, texts, cv=5, random_state=0)
-    >>> p = calibration.p_value("A cat slept on the sofa.", "The kitten naps in an armchair.")
+    >>> p = calibration.pvalue("A cat slept on the sofa.", "The kitten naps in an armchair.")
     >>> p < 0.02
     True
     >>> calibration.similar("A cat slept on the sofa.", ["The kitten naps in an armchair.", "Shares fell."], level=0.05)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -22,10 +22,12 @@ from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval
 from sklearn_mcsg._version import __version__
+from sklearn_mcsg.engine.chance import N_PAIRS, warn_of_few_groups
 from sklearn_mcsg.groups import Groups, offsets_of
 from sklearn_mcsg.groups.checks import check_indices
-from sklearn_mcsg.search import GroupNeighbors, search_of
+from sklearn_mcsg.search import GroupNeighbors, groups_of, search_of
 from sklearn_mcsg.search.nearest import smallest
+from sklearn_mcsg.search.random_pairs import RandomPairs
 from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
 from sklearn_mcsg.text._recipes import explained, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts
@@ -35,6 +37,7 @@ from sklearn_mcsg.text.words import WordIndex, import_bm25s, phrases_in, words_o
 
 Query = str | Sequence[str]  # a text, or several texts that are one query
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
+_TEXTS_PER_QUERY = 5  # that a random query is compared with
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
 
 
@@ -51,12 +54,15 @@ class TextHits(NamedTuple):
         Their distances: with an embedding, one minus the cosine.
     word_scores : ndarray of shape (n_queries, n_neighbors) or None
         Their BM25 scores; None if words do not count.
+    pvalues : ndarray of shape (n_queries, n_neighbors) or None
+        P-values of their distances; None unless they were asked for.
     """
 
     indices: np.ndarray
     scores: np.ndarray
     distances: np.ndarray
     word_scores: np.ndarray | None
+    pvalues: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +204,7 @@ class TextSearch(BaseEstimator):
     ('puppy', 'puppy')
     """
 
+    _random_pairs: RandomPairs
     _parameter_constraints: ClassVar[dict] = {
         "pipeline": [HasMethods(["fit", "transform"]), None],
         "words": [Interval(Real, 0, None, closed="neither"), None],
@@ -297,11 +304,56 @@ class TextSearch(BaseEstimator):
         self._keep(self.vectorizer_, index, words, every, self.n_texts_ + len(texts))
         return self
 
-    def _keep(self, *learnt: Any) -> None:
+    def _keep(self, vectorizer: Any, index: GroupNeighbors, words: WordIndex, *others: Any) -> None:
         """Replace what was learnt in one step, once everything that can fail has succeeded."""
-        self.__dict__.update(zip(_LEARNT, learnt, strict=True))
+        learnt = zip(_LEARNT, (vectorizer, index, words, *others), strict=True)
+        pairs = RandomPairs(groups_of(index), partial(_random_queries, vectorizer, words))
+        self.__dict__.update(learnt, _random_pairs=pairs)
 
-    def search(self, X: Sequence[Query] | Queries | None = None, n_neighbors: int | None = None) -> TextHits:
+    def calibrate(
+        self,
+        X: Sequence[Query] | Queries | None = None,
+        *,
+        n_pairs: int = N_PAIRS,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """Compare random pairs of queries and texts, to give the p-values of `search` a null distribution.
+
+        If it is not called, the first p-values that are asked for do this with the defaults. Call it where typical
+        queries are known, and for small p-values: n pairs give none below 10 / n, and there are no more random pairs
+        than pairs of texts, unless queries are given.
+
+        Parameters
+        ----------
+        X : list of str or of lists of str, default=None
+            Typical queries: each is compared with random texts. ``None`` means words that follow each other in random
+            texts, from one word to a whole text, each compared with random other texts. If an embedding has learnt from
+            few texts, these are compared in folds: see `GroupNeighbors.calibrate`.
+        n_pairs : int, default=20_000
+            Number of random pairs.
+        random_state : int, RandomState instance or None, default=None
+            Determines what is random: queries, pairs and folds. ``None`` means the `random_state` of the
+            pipeline's last step, or 0 if it has none.
+
+        Returns
+        -------
+        self : TextSearch
+        """
+        check_is_fitted(self, "index_")
+        check_positive_integer(n_pairs, "n_pairs")
+        queries = None if X is None else self.look_up(X)
+        if queries is not None and not queries.sizes.all():
+            raise ValueError(f"Query {int(np.argmin(queries.sizes))} has no words: leave it out.")
+        warn_of_few_groups(len(self.known_), stacklevel=2)
+        self._random_pairs = self._random_pairs.calibrated(queries, n_pairs, random_state)
+        return self
+
+    def search(
+        self,
+        X: Sequence[Query] | Queries | None = None,
+        n_neighbors: int | None = None,
+        return_pvalue: bool = False,
+    ) -> TextHits:
         """Find the texts that match queries best.
 
         Parameters
@@ -313,44 +365,57 @@ class TextSearch(BaseEstimator):
             texts that have words, each of which does not find itself.
         n_neighbors : int, default=None
             Overrides the parameter `n_neighbors`.
+        return_pvalue : bool, default=False
+            Whether to also return p-values. The random pairs that they need are drawn when they are first asked for,
+            and again when texts were added; `calibrate` draws others.
 
         Returns
         -------
         hits : TextHits
             With `indices`, `scores`, `distances` and `word_scores`, sorted by score. If fewer texts contain what is in
             quotes, the rest of the row has indices -1 and values NaN. A query without words, or with a phrase that no
-            text contains, gives a warning, and its whole row has these values.
+            text contains, gives a warning, and its whole row has these values. With `return_pvalue` there are `pvalues`
+            of the distances, which do not depend on the words that BM25 counts: the share of random pairs of a query
+            and a text, of similar length, that are at least as near. A p-value is not the chance that a text was found
+            by mistake: by chance, the nearest of n texts has a p-value of about 1 / n.
         """
         self = snapshot(self)
         check_is_fitted(self, "index_")
         self._validate_params()
         k = self._check_n_neighbors(n_neighbors, available=len(self.known_) - (X is None))
+        if return_pvalue:
+            warn_of_few_groups(len(self.known_), stacklevel=2)
         if X is None:
-            return self._find(None, None, k)
+            return self._find(None, None, k, return_pvalue)
         queries = Queries.of(X)
         groups = self.look_up(queries)
         asked = groups.sizes > 0
         if asked.all():
-            return self._find(queries, groups, k)
+            return self._find(queries, groups, k, return_pvalue)
         if not asked.any():
             raise ValueError("No query has a word: give at least one that has.")
         first = int(np.argmin(asked))
         warnings.warn(f"Query {first} has no words: nothing is found for it, and its indices are -1.", stacklevel=2)
-        return _spread(self._find(queries[asked], groups[np.flatnonzero(asked)], k), asked)
+        return _spread(self._find(queries[asked], groups[np.flatnonzero(asked)], k, return_pvalue), asked)
 
-    def _find(self, queries: Queries | None, groups: Groups | None, k: int) -> TextHits:
+    def _find(self, queries: Queries | None, groups: Groups | None, k: int, return_pvalue: bool) -> TextHits:
         """The k best texts for queries that have words."""
         index = copy(self.index_).set_params(**self._shared_params())
+        pairs = self._random_pairs
         containing = {} if queries is None else self._texts_containing(queries)
         if self.words is None and not containing:
-            distances, found = index.kneighbors(groups, k)
-            return TextHits(self.known_[found], -distances, distances, None)
+            distances, places = index.kneighbors(groups, k)
+            pvalues = pairs.pvalues(groups, distances, places, stacklevel=3) if return_pvalue else None
+            return TextHits(self.known_[places], -distances, distances, None, pvalues)
         parts = zip(*self._best_of_blocks(index, groups, queries, containing, k), strict=True)
         places, scores, distances, word_scores = map(np.concatenate, parts)
         found = np.isfinite(scores)
+        pvalues = None
+        if return_pvalue:
+            pvalues = np.where(found, pairs.pvalues(groups, distances, places, stacklevel=3), np.nan)
         scores, distances, word_scores = (np.where(found, part, np.nan) for part in (scores, distances, word_scores))
         indices = np.where(found, self.known_[places], -1)
-        return TextHits(indices, scores, distances, None if self.words is None else word_scores)
+        return TextHits(indices, scores, distances, None if self.words is None else word_scores, pvalues)
 
     def _texts_containing(self, queries: Queries) -> dict[int, np.ndarray]:
         """Places of the texts that contain all phrases of a query, for each query that has phrases."""
@@ -406,11 +471,14 @@ class TextSearch(BaseEstimator):
     def __mcsg_state__(self) -> dict[str, Any]:
         """What `fit` has learnt, for storage; empty before `fit`."""
         self = snapshot(self)
-        return {name: getattr(self, name) for name in _LEARNT} if hasattr(self, "index_") else {}
+        if not hasattr(self, "index_"):
+            return {}
+        return {**{name: getattr(self, name) for name in _LEARNT}, "random_pairs": self._random_pairs.stored()}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
         self._keep(*(state[name] for name in _LEARNT))
+        self._random_pairs = self._random_pairs.restored(state["random_pairs"])
 
     def __mcsg_check__(self) -> None:
         """Raise unless the search has everything that a query needs."""
@@ -484,6 +552,16 @@ def z_scores(rows: np.ndarray, counted: Any = True) -> np.ndarray:
     return (rows - mean.astype(rows.dtype)) / np.where(equal, np.inf, deviation).astype(rows.dtype)
 
 
+def _random_queries(
+    vectorizer: Any, words: WordIndex, n_pairs: int, random_state: np.random.RandomState
+) -> tuple[Groups, np.ndarray]:
+    """Random runs of words of the texts as queries, and the places of the texts they were taken from."""
+    own, runs = words.random_runs(-(-n_pairs // _TEXTS_PER_QUERY), random_state)
+    groups = vectorizer.transform(TokenisedTexts.of(runs))
+    has_words = np.flatnonzero(groups.sizes)
+    return groups[has_words], own[has_words]
+
+
 def _spread(hits: TextHits, asked: np.ndarray) -> TextHits:
     """The rows of the queries that were asked; the others say that nothing was found."""
 
@@ -492,8 +570,8 @@ def _spread(hits: TextHits, asked: np.ndarray) -> TextHits:
         rows[asked] = part
         return rows
 
-    word_scores = None if hits.word_scores is None else spread(hits.word_scores)
-    return TextHits(spread(hits.indices, -1), spread(hits.scores), spread(hits.distances), word_scores)
+    word_scores, pvalues = (None if part is None else spread(part) for part in (hits.word_scores, hits.pvalues))
+    return TextHits(spread(hits.indices, -1), spread(hits.scores), spread(hits.distances), word_scores, pvalues)
 
 
 def _tokenizer_of(vectorizer: Any) -> Any:

@@ -168,6 +168,18 @@ class WordIndex:
         sums = np.array([self._weights[list(numbers)].sum() for numbers in queries], dtype=np.float32)
         return sums / (1 + _K1)
 
+    def random_runs(self, n_runs: int, random_state: np.random.RandomState) -> tuple[np.ndarray, list[str]]:
+        """Words that follow each other in random texts: the places of the texts, and the words, with spaces between.
+
+        All orders of magnitude of lengths are equally frequent, from one word to the whole text.
+        """
+        texts = random_state.randint(len(self), size=n_runs)
+        sizes = np.diff(self.offsets)[texts]
+        lengths = np.minimum((sizes + 1.0) ** random_state.uniform(size=n_runs), sizes).astype(np.int64)
+        begins = self.offsets[texts] + random_state.randint(sizes - lengths + 1)
+        runs = (self.ids[begin : begin + length] for begin, length in zip(begins, lengths, strict=True))
+        return texts, [" ".join([self.vocabulary[number] for number in run]) for run in runs]
+
     def texts_with(self, phrase: Sequence[str]) -> np.ndarray:
         """Places of the texts in which the words of a phrase follow each other, as they are written."""
         numbers = [self._places.get(word, -1) for word in phrase]

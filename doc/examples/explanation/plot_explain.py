@@ -33,7 +33,7 @@ fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for ax, (a, b) in zip(axes, pairs, strict=True):
     explanation = explain_texts(pipeline, a, b)
     explanation.plot(ax)
-    print(explanation, calibration.sentence(calibration.p_value(a, b)), sep="\n", end="\n\n")
+    print(explanation, calibration.sentence(calibration.pvalue(a, b)), sep="\n", end="\n\n")
 plt.show()
 
 # %%

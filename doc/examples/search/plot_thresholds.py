@@ -3,7 +3,7 @@ Calibrated thresholds
 =====================
 
 How large must a cosine be for two texts to count as similar? A cosine has no natural threshold, but random pairs of a
-corpus show which cosines occur by chance. :func:`~sklearn_mcsg.calibrate_texts` learns these, ``p_value`` and
+corpus show which cosines occur by chance. :func:`~sklearn_mcsg.calibrate_texts` learns these, ``pvalue`` and
 ``similar`` compare a pair with random pairs of its length, and :func:`~sklearn_mcsg.find_duplicates` searches a whole
 collection in the same way.
 """
@@ -57,7 +57,7 @@ for name, (one, other) in pairs.items():
     cosines = pipeline[-1].paired(one, other, output="similarity")
     style = {"bins": np.linspace(-0.4, 1, 57), "density": True, "alpha": 0.7}
     nearness.hist(cosines, **style, color=colours[name], label=name)
-    p = calibration.p_value(one, other)
+    p = calibration.pvalue(one, other)
     share = [(p <= level).mean() for level in levels]
     found.plot(levels, share, "o-", color=colours[name], label=name)
     print(f"{name:<19} called similar at level 0.01: {np.mean(calibration.similar(one, other, level=0.01)):.3f}")
