@@ -201,9 +201,10 @@ def _add_drift(commands: Any) -> None:
 def _add_segment(commands: Any) -> None:
     examples = "minutes.txt\nbook.txt --sentences -n 12\ntalk.jsonl --column sentence --format csv > segments.csv"
     summary = "cut a sequence of sentences where the subject changes and describe each segment"
-    number = (
-        "a number, or auto (default): cut as long as a segment gains more than cuts of the same sentences in random "
-        "order do"
+    number = "a number, or auto (default): as many as --level allows"
+    level = (
+        "largest probability that a text in which nothing changes is cut anywhere (default: 0.05); not together with a "
+        "number"
     )
     sentences = (
         "split running text into sentences: blank lines and items of lists separate them, other ends of lines do not; "
@@ -212,6 +213,7 @@ def _add_segment(commands: Any) -> None:
     add = _add(commands, "segment", _segment.run, summary, examples).add_argument
     _add_corpus(add, "one sentence per line")
     add("-n", "--n-segments", type=_number_or_auto, default="auto", metavar="N", help=number)
+    add("--level", type=_level, help=level)
     add("--sentences", action="store_true", help=sentences)
     _add_common(add, criterion=False)
 

@@ -30,9 +30,14 @@ def run(options: argparse.Namespace) -> None:
         tell(options, "Many sentences go on in the next line: add --sentences if this is running text.")
     known = known_texts(options, corpus)
     segments = segment_texts(
-        known.texts, options.n_segments, pipeline=make_embedding(options), verbose=not options.quiet
+        known.texts,
+        options.n_segments,
+        level=options.level,
+        pipeline=make_embedding(options),
+        verbose=not options.quiet,
     )
-    how = "found by shuffling" if options.n_segments is None else "as requested"
+    level = segments.segmenter.level_
+    how = "as requested" if level is None else f"found at level {level:g}"
     corpus, last_lines = known.corpus, known.corpus.lines
     if is_split:
         if has_lines:
@@ -71,18 +76,29 @@ def _share_of_open_lines(corpus: Corpus) -> float:
 def _described(corpus: Corpus, segments: TextSegments, last_lines: list[int]) -> list[dict[str, Any]]:
     """What there is to say of each segment."""
     edges = [0, *segments.boundaries.tolist(), len(corpus.texts)]
+    pvalues = [None, *segments.pvalues.tolist()]
+    places = [None, *_places(corpus, segments)]
     return [
         {
             "segment": k + 1,
             "first_line": corpus.lines[begin],
             "last_line": last_lines[end - 1],
             "sentences": end - begin,
+            "pvalue": pvalues[k],
+            "begins_between": places[k],
             "label": ", ".join(segments.words[k][:_LABEL]),
             "words": segments.words[k],
             "text": corpus.texts[begin],
         }
         for k, (begin, end) in enumerate(pairwise(edges))
     ]
+
+
+def _places(corpus: Corpus, segments: TextSegments) -> list[list[int] | None]:
+    """First and last line in which the true place of each boundary may be, if a level has found them."""
+    if segments.segmenter.level_ is None:
+        return [None] * len(segments.boundaries)
+    return [[corpus.lines[first], corpus.lines[last]] for first, last in segments.intervals]
 
 
 # The formats --------------------------------------------------------------------------------------------------------
@@ -105,17 +121,24 @@ def _show_json(corpus: Corpus, segments: TextSegments, described: list[dict[str,
 
 def _show_table(corpus: Corpus, segments: TextSegments, described: list[dict[str, Any]], how: str) -> None:
     print(f"{count(len(corpus.texts), 'sentence')} in {count(len(segments), 'segment')} ({how})\n")
+    has_level = segments.segmenter.level_ is not None
     rows = [
         {
             "segment": segment["segment"],
-            "lines": f"{segment['first_line']}-{segment['last_line']}",
+            "lines": _range([segment["first_line"], segment["last_line"]]),
             "sentences": segment["sentences"],
+            "p": "" if segment["pvalue"] is None else f"{segment['pvalue']:.3f}",
+            **({"begins between": _range(segment["begins_between"])} if has_level else {}),
             "words": terminal.shortened(segment["label"], _ROOM),
             "begins": segment["text"],
         }
         for segment in described
     ]
     terminal.show_records(rows, "table")
+
+
+def _range(lines: list[int] | None) -> str:
+    return "" if lines is None else "-".join(map(str, lines))
 
 
 _SHOW = {"csv": _show_csv, "json": _show_json, "table": _show_table}

@@ -17,6 +17,7 @@ p-value is the share of random orders whose critical penalty is at least its gai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,9 +32,8 @@ from sklearn_mcsg.segmentation._sequence import CompiledCosts, Costs, SquaredErr
 FEWEST_BLOCKS = 6  # fewer have too few orders
 _MOST_ROWS = 1000  # that are put into random order at a time; time grows with the square
 _ROUNDING = 1e-9  # of critical penalties that are equal, but were computed in different orders
-_LOST = 0.05  # share of the variance of long sums that blocks may lose
+_LOST = 0.05  # share of the variance of long sums that blocks may lack, if there are enough of them
 _NEAR = 200  # rows on each side of a boundary that its interval is computed from
-_OUTSIDE = 5  # rows outside of an interval, one after the other in the order of their criteria, that end it
 _GROW_ROWS, _GROW_BLOCKS = 10, 8  # rows and blocks of the average segment, from which blocks may grow
 
 
@@ -110,10 +110,12 @@ class Chance:
         self.check()
         if self.block_size == "growing":
             return self._grown()
-        size = self.block_size
-        if isinstance(size, str):
-            size = block_size_of(self.rows.mean, is_pooled=self._is_error)
-        return self._of_blocks(size, in_units=self._is_error and size == 1)
+        if isinstance(self.block_size, str):
+            size, share = chosen_blocks(self.rows.mean, is_pooled=self._is_error)
+        else:
+            size, share = self.block_size, 1.0
+        null = self._of_blocks(size, in_units=self._is_error and size == 1)
+        return replace(null, penalties=null.penalties / share)
 
     def _grown(self) -> Null:
         """Double the blocks as long as segments are long: for rows that resemble their neighbours at all distances."""
@@ -149,38 +151,47 @@ class Chance:
 
     def _table(self, order: np.ndarray) -> np.ndarray:
         """Criteria of all segments of some rows in a given order."""
-        return squared_errors(self.rows[order]) if self._is_error else self.costs.in_order(order)
+        if not self._is_error:
+            return self.costs.in_order(order)
+        if len(self.rows) > _MOST_ROWS:
+            return replace(self, rows=self.rows[order])._table(np.arange(len(order)))
+        return squared_errors(self.products[np.ix_(order, order)], self.rows.n[order])
+
+    @lazy
+    def products(self) -> np.ndarray:
+        """Products of all rows, around their mean and times their weights."""
+        weights = self.rows.n
+        weighted = weights[:, None] * (self.rows.mean - np.average(self.rows.mean, axis=0, weights=weights))
+        return weighted @ weighted.T
 
     def interval(self, begin: int, place: int, end: int) -> tuple[int, int]:
         """First and last row that may be the true place of the only boundary between two rows.
 
         If the boundary is at row t, all orders of the rows before t, and of those from t on, are equally probable. Row
         t is part of the interval unless its criterion is worse than that of the best place by more than in a share 1 -
-        level of these orders. Rows are tried in the order of their criteria, until several in a row are outside.
+        level of these orders. Rows are taken as part of it up to a limit of this loss, which is found by bisection.
         """
         begin, end = max(begin, place - _NEAR), min(end, place + _NEAR)
         part = replace(self, rows=self.rows[begin:end], n_permutations=1)  # many short orders are pooled faster
-        rng, n, size = np.random.RandomState(self.seed), end - begin, self.null.block_size
-        (criteria,) = part.of_cuts(np.arange(n)[None])
+        (criteria,) = part.of_cuts(np.arange(end - begin)[None])
         losses = criteria - criteria.min()
-        inside, n_outside = [place - begin], 0
-        for i in np.argsort(losses, kind="stable"):
-            cut = int(i) + self.min_size
-            sides = [
-                (random_order(cut, size, rng), cut + random_order(n - cut, size, rng))
+        ranked = np.argsort(losses, kind="stable")
+        size, rng = self.null.block_size, np.random.RandomState(self.seed)
+
+        def is_possible(rank: int) -> bool:
+            i = int(ranked[rank])
+            cut, rest = i + self.min_size, end - begin - i - self.min_size
+            orders = [
+                np.concatenate([random_order(cut, size, rng), cut + random_order(rest, size, rng)])
                 for _ in range(self.n_permutations)
             ]
-            permuted = part.of_cuts(np.array([np.concatenate(order) for order in sides]))
+            permuted = part.of_cuts(np.array(orders))
             lost = permuted[:, i] - permuted.min(axis=1)
-            is_as_bad = lost >= losses[i] - _ROUNDING * (1 + losses[i])
-            if 1 + is_as_bad.sum() > self.level * (1 + len(is_as_bad)):
-                inside.append(cut)
-                n_outside = 0
-            else:
-                n_outside += 1
-            if n_outside == _OUTSIDE:
-                break
-        return begin + min(inside), begin + max(inside)
+            n_as_bad = 1 + (lost >= losses[i] - _ROUNDING * (1 + losses[i])).sum()
+            return bool(n_as_bad > self.level * (1 + self.n_permutations))
+
+        inside = begin + self.min_size + ranked[: _first_false(is_possible, len(ranked))]
+        return int(inside.min()), int(inside.max())
 
     def of_cuts(self, orders: np.ndarray) -> np.ndarray:
         """Criteria of all partitions of the rows into two segments, in each of several orders."""
@@ -197,6 +208,18 @@ def _n_pieces(n_rows: int) -> float:
     return max(1.0, n_rows / _MOST_ROWS)
 
 
+def _first_false(function: Callable[[int], bool], n: int) -> int:
+    """The first number below n, or n, for which a function is false; of a function that is true, then false."""
+    low, high = 0, 1  # it is true at `low`
+    while high < n and function(high):
+        low, high = high, 2 * high
+    high = min(high, n)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if function(middle) else (low, middle)
+    return high
+
+
 # Random orders ------------------------------------------------------------------------------------------------------
 
 
@@ -207,12 +230,12 @@ def random_order(n: int, block_size: int, rng: np.random.RandomState) -> np.ndar
     return np.concatenate([blocks[i] for i in rng.permutation(len(blocks))])
 
 
-def block_size_of(rows: np.ndarray, is_pooled: bool) -> int:
-    """How many consecutive rows to keep together, from the correlation of neighbours.
+def chosen_blocks(rows: np.ndarray, is_pooled: bool) -> tuple[int, float]:
+    """How many consecutive rows to keep together, and the share of the variance of long sums that remains.
 
-    Half the mean squared difference of rows h apart is 1 - r^h in units of the variance, if correlations fall
-    geometrically. Differences at h = 1 and 2 hence give r = d(2) / d(1) - 1, which a few changes of the mean hardly
-    affect. The variance of the sum of a block then lacks 2 r / (1 - r²) / block_size of its value for long blocks.
+    If correlations fall geometrically, half the mean squared difference of rows h apart is 1 - r^h, in units of the
+    variance. Differences at h = 1 and 2 hence give r = d(2) / d(1) - 1, which a few changes of the mean hardly affect.
+    The variance of the sum of a block then lacks a share 2 r / (1 - r²) / block_size of that of long blocks.
     Features that are summed are pooled; otherwise the most correlated one counts, less what the largest of so many has
     by chance.
     """
@@ -220,12 +243,14 @@ def block_size_of(rows: np.ndarray, is_pooled: bool) -> int:
     one, two = (np.square(rows[h:] - rows[:-h]).mean(axis=0) for h in (1, 2))
     if is_pooled:
         one, two = one.sum(keepdims=True), two.sum(keepdims=True)
-    changes = one > 0
-    if n < 3 or not changes.any():
-        return 1
+    varies = one > 0
+    if not varies.any():
+        return 1, 1.0
     chance = np.sqrt(4 * np.log(len(one)) / n)
-    r = np.clip((two[changes] / one[changes]).max() - 1 - chance, 0, 0.99)
-    return int(np.clip(round(2 * r / (1 - r**2) / _LOST), 1, max(1, n // FEWEST_BLOCKS)))
+    r = float(np.clip((two[varies] / one[varies]).max() - 1 - chance, 0, 0.99))
+    lacking = 2 * r / (1 - r**2)
+    size = int(np.clip(round(lacking / _LOST), 1, max(1, n // FEWEST_BLOCKS)))
+    return size, (1.0 if size == 1 else max(0.5, 1 - lacking / size))
 
 
 # Critical penalties -------------------------------------------------------------------------------------------------
@@ -263,19 +288,15 @@ def critical_penalty(table: np.ndarray, min_size: int) -> float:
         penalty = float(gain / n_boundaries)
 
 
-def squared_errors(rows: Any) -> np.ndarray:
-    """Squared errors of all segments of a sequence, by their ends and starts, from the products of rows.
+def squared_errors(products: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Squared errors of all segments of a sequence, by their ends and starts, from the products of weighted rows.
 
     The sum of squares around the mean of a segment is that around 0, less the square of its sum over its weight.
     """
-    n, weights = len(rows), rows.n
-    centred = rows.mean - np.average(rows.mean, axis=0, weights=weights)
-    weighted = weights[:, None] * centred
-    sums = np.zeros((n + 1, n + 1))
-    (weighted @ weighted.T).cumsum(axis=0).cumsum(axis=1, out=sums[1:, 1:])
-    own, squares, weight = (
-        np.concatenate([[0.0], v]) for v in (np.diag(sums)[1:], (weighted * centred).sum(axis=1).cumsum(), weights.cumsum())
-    )
+    sums = np.zeros((len(products) + 1, len(products) + 1))
+    products.cumsum(axis=0).cumsum(axis=1, out=sums[1:, 1:])
+    own = np.diag(sums)
+    squares, weight = (np.concatenate([[0.0], v.cumsum()]) for v in (np.diag(products) / weights, weights))
     squared_sums = own[1:, None] + own[:-1] - 2 * sums[1:, :-1]
     with np.errstate(all="ignore"):  # above the diagonal are no segments
         return squares[1:, None] - squares[:-1] - squared_sums / (weight[1:, None] - weight[:-1])

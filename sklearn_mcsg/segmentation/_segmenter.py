@@ -104,6 +104,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Criterion of the best partition into k segments at ``evidence_[k - 1]``; lower is better. The length is the
         largest number for which it was computed: `n_segments`, `max_segments`, or the number found by the criterion. In
         the last case only the first and the last entry are computed, and the others are NaN.
+    level_ : float or None
+        The level that decided on the number of segments, if one did.
     penalty_ : float
         What a boundary has to gain: with a level, the gain that random order exceeds with this probability; without
         one, ``2 penalty_scale log(n_samples)``. It is 0 for the squared error with a given number of segments.
@@ -258,6 +260,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self.n_segments_ = len(sizes)
         self.segments_ = segments
         self.evidence_ = evidence
+        self.level_ = chance.level if self._has_level(model) else None
         self.penalty_ = penalty
         self.embedding_ = embedding
         self._sequence = sequence
@@ -296,8 +299,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
     @property
     def intervals_(self) -> np.ndarray:
         check_is_fitted(self, "boundaries_")
-        if not self._has_level(self._model):
-            raise AttributeError("Intervals hold the boundaries with a probability that level decides: pass level=0.05.")
+        if self.level_ is None:
+            raise AttributeError(
+                "Intervals hold the boundaries with a probability that level decides: pass level=0.05."
+            )
         if self._intervals is None:
             found = [self._chance.interval(*self._edges[i : i + 3].tolist()) for i in range(len(self.boundaries_))]
             self._intervals = np.array(found, dtype=np.intp).reshape(-1, 2)
@@ -357,7 +362,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
             ax.hlines(mean - place, edges[:-1] - 0.5, edges[1:] - 0.5, color="C0", linewidth=2)
         for boundary in self.boundaries_:
             ax.axvline(boundary - 0.5, color="C1", linewidth=1)
-        if self._has_level(self._model):
+        if self.level_ is not None:
             self._draw_certainty(ax)
         ax.set_yticks(-np.arange(len(names)), names, parse_math=False)
         ax.tick_params(axis="y", length=0)
@@ -373,7 +378,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
             ax.axvspan(first - 0.5, last + 0.5, color="C1", alpha=0.25, linewidth=0)
             place = boundary - 0.5, 1.0
             ax.annotate(
-                f"p = {pvalue:.2g}", place, (0, 2), ax.get_xaxis_transform(), "offset points", fontsize="x-small", ha="center"
+                f"p = {pvalue:.2g}",
+                place,
+                (0, 2),
+                ax.get_xaxis_transform(),
+                "offset points",
+                fontsize="x-small",
+                ha="center",
             )
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._checks import check_positive_integer, check_share
 from sklearn_mcsg.segmentation import ModelComparisonSegmenter
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
@@ -47,6 +47,16 @@ class TextSegments:
     segmenter: ModelComparisonSegmenter
     pipeline: Pipeline
 
+    @property
+    def pvalues(self) -> np.ndarray:
+        """P-value of each boundary: the smallest level that it holds. See `ModelComparisonSegmenter`."""
+        return self.segmenter.pvalues_
+
+    @property
+    def intervals(self) -> np.ndarray:
+        """First and last text that may be the true place of each boundary, if a level has found them."""
+        return self.segmenter.intervals_
+
     def __len__(self) -> int:
         return len(self.words)
 
@@ -61,6 +71,8 @@ def segment_texts(
     texts: Iterable[str],
     n_segments: int | None = None,
     *,
+    level: float | None = None,
+    n_permutations: int = 199,
     pipeline: Pipeline | None = None,
     n_words: int = 6,
     random_state: int | np.random.RandomState | None = 0,
@@ -73,14 +85,21 @@ def segment_texts(
     texts : iterable of str
         The texts, in their order. `split_sentences` makes them from a running text.
     n_segments : int, default=None
-        Number of segments, of at least two texts each; ``None`` finds it by shuffling. See `ModelComparisonSegmenter`.
+        Number of segments, of at least two texts each; ``None`` finds it by `level`.
+    level : float, default=None
+        Largest probability that texts without change are cut anywhere. As many boundaries are found as hold this level,
+        by comparison with the same texts in random order, in blocks that grow as long as segments are long: see
+        ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes `n_segments`. ``None`` means 0.05 if the
+        number of segments is found.
+    n_permutations : int, default=199
+        Number of random orders.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
     n_words : int, default=6
         Number of words or pairs of words that describe a segment.
     random_state : int, RandomState instance or None, default=0
-        Determines what is random: the orders of shuffled texts.
+        Determines what is random: the orders of texts.
     verbose : int, default=0
         Whether to show progress bars.
 
@@ -112,11 +131,19 @@ def segment_texts(
     check_positive_integer(n_words, "n_words")
     if n_segments is not None:
         check_positive_integer(n_segments, "n_segments")
+    if level is not None:
+        check_share(level, "level")
+    segmenter = ModelComparisonSegmenter(
+        "squared_error",
+        n_segments=n_segments,
+        level=level,
+        block_size="growing",
+        n_permutations=n_permutations,
+        random_state=random_state,
+        verbose=verbose,
+    )
     tokenised = TokenisedTexts.of(texts)
     pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "segment_texts"))
-    segmenter = ModelComparisonSegmenter(
-        "squared_error", n_segments=n_segments, random_state=random_state, verbose=verbose
-    )
     _check_length(len(tokenised), max(2, n_segments or 2), segmenter.min_size)
     groups = pipeline[0].fit_transform(tokenised)
     warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
