@@ -49,20 +49,25 @@ def draw(rng, n_groups, shift=0.0, spread=1.0, times=1, n_features=FEATURES):
 # P-values where there is nothing to find: functions of a random generator and a number, which return so many p-values.
 
 
+def seed(rng):
+    """A seed for the permutations of one test: the same ones for all tests would not average out."""
+    return int(rng.integers(2**31))
+
+
 def pair_pvalues(fitted, X, Y):
     return fitted.p_value(X, Y)
 
 
 def by_paired_test(rng, n):
     """Two groups of skewed vectors."""
-    model = ModelComparisonSimilarity(random_state=0)
-    return [model.paired_test(*rng.exponential(size=(2, 12, 4))).pvalue for _ in range(n)]
+    pairs = rng.exponential(size=(n, 2, 12, 4))
+    return [ModelComparisonSimilarity(random_state=seed(rng)).paired_test(*pair).pvalue for pair in pairs]
 
 
 def by_samples(similarity):
     def find(rng, n):
         samples = ([draw(rng, n_groups, n_features=4) for n_groups in (15, 12)] for _ in range(n))
-        return [compare_samples(X, Y, similarity=similarity, random_state=0).pvalue for X, Y in samples]
+        return [compare_samples(*both, similarity=similarity, random_state=seed(rng)).pvalue for both in samples]
 
     return find
 
@@ -115,9 +120,8 @@ def by_reject(rng, n):
 
 def by_paired_test_of_samples(rng, n):
     """All vectors of some groups against all vectors of others, exchanged singly."""
-    model = ModelComparisonSimilarity(random_state=0)
     samples = ([draw(rng, 4, n_features=4).rows() for _ in range(2)] for _ in range(n))
-    return [model.paired_test(*both).pvalue for both in samples]
+    return [ModelComparisonSimilarity(random_state=seed(rng)).paired_test(*both).pvalue for both in samples]
 
 
 def by_samples_of_days(rng, n):
@@ -128,14 +132,14 @@ def by_samples_of_days(rng, n):
         days = np.repeat(np.sqrt(SHARED) * rng.normal(size=(3, 4)), 5, axis=0)
         return Groups(groups.rows() + np.repeat(days, groups.sizes, axis=0), groups.offsets)
 
-    return [compare_samples(sample(), sample(), random_state=0).pvalue for _ in range(n)]
+    return [compare_samples(sample(), sample(), random_state=seed(rng)).pvalue for _ in range(n)]
 
 
 def by_samples_of_sizes(rng, n):
     """Samples by points, where the groups of the second have three times as many vectors of the same kind."""
     embedding = GroupEmbedding(prior_strength=1.0)
     samples = ([draw(rng, 30, times=times, n_features=4) for times in (1, 3)] for _ in range(n))
-    return [compare_samples(X, Y, similarity=embedding, random_state=0).pvalue for X, Y in samples]
+    return [compare_samples(*both, similarity=embedding, random_state=seed(rng)).pvalue for both in samples]
 
 
 def by_another_kind(rng, n):
@@ -277,11 +281,10 @@ def hotelling(X, Y):
     return f.sf((n + m - d - 1) / (d * (n + m - 2)) * squared, d, n + m - d - 1)
 
 
-def energy(X, Y, n_permutations=999):
+def energy(X, Y, rng, n_permutations=999):
     """A permutation test of the energy distance (Szekely and Rizzo)."""
     n, joined = len(X), np.concatenate([X, Y])
     distances = cdist(joined, joined)
-    rng = np.random.default_rng(0)
     first = np.zeros((n_permutations + 1, len(joined)))
     first[0, :n] = 1
     first[1:] = rng.permuted(np.tile(first[0], (n_permutations, 1)), axis=1)
@@ -292,15 +295,15 @@ def energy(X, Y, n_permutations=999):
 
 
 METHODS = {
-    "**`compare_samples`, models**": lambda X, Y: compare_samples(X, Y, random_state=0).pvalue,
-    "**`compare_samples`, points**": lambda X, Y: (
-        compare_samples(X, Y, similarity=GroupEmbedding(prior_strength=1.0), random_state=0).pvalue
+    "**`compare_samples`, models**": lambda X, Y, rng: compare_samples(X, Y, random_state=seed(rng)).pvalue,
+    "**`compare_samples`, points**": lambda X, Y, rng: (
+        compare_samples(X, Y, similarity=GroupEmbedding(prior_strength=1.0), random_state=seed(rng)).pvalue
     ),
-    "Kolmogorov-Smirnov, all vectors": lambda X, Y: kolmogorov_smirnov(X.rows(), Y.rows()),
-    "Kolmogorov-Smirnov, group means": lambda X, Y: kolmogorov_smirnov(group_means(X), group_means(Y)),
-    "energy distance, group means": lambda X, Y: energy(group_means(X), group_means(Y)),
-    "Hotelling's T², group means": lambda X, Y: hotelling(group_means(X), group_means(Y)),
-    "Hotelling's T², means and log deviations": lambda X, Y: hotelling(group_summaries(X), group_summaries(Y)),
+    "Kolmogorov-Smirnov, all vectors": lambda X, Y, _: kolmogorov_smirnov(X.rows(), Y.rows()),
+    "Kolmogorov-Smirnov, group means": lambda X, Y, _: kolmogorov_smirnov(group_means(X), group_means(Y)),
+    "energy distance, group means": lambda X, Y, rng: energy(group_means(X), group_means(Y), rng),
+    "Hotelling's T², group means": lambda X, Y, _: hotelling(group_means(X), group_means(Y)),
+    "Hotelling's T², means and log deviations": lambda X, Y, _: hotelling(group_summaries(X), group_summaries(Y)),
 }
 DIFFERENCES = {  # what the second sample is drawn with, for a difference δ
     "all means shifted by δ": lambda δ: {"shift": δ},
@@ -311,11 +314,10 @@ DELTAS = (0.05, 0.1, 0.2, 0.3, 0.5)
 SHOWN = 0.3  # the difference of the table, with twice as many runs
 
 
-def rejected(parameters, seed, n_groups):
+def rejected(parameters, rng, n_groups):
     """Which methods call two samples different at level .05."""
-    rng = np.random.default_rng(seed)
     X, Y = draw(rng, n_groups), draw(rng, n_groups, **parameters)
-    return [method(X, Y) <= 0.05 for method in METHODS.values()]
+    return [method(X, Y, rng) <= 0.05 for method in METHODS.values()]
 
 
 def samples_section(options):
@@ -323,8 +325,9 @@ def samples_section(options):
     workers = Parallel(n_jobs=options.jobs)
 
     def measured(kind, δ, parameters):
-        seeds = range(runs if δ in (0, SHOWN) else runs // 2)
-        found = workers(delayed(rejected)(parameters, [kind, int(100 * δ), seed], n_groups) for seed in seeds)
+        numbers = range(runs if δ in (0, SHOWN) else runs // 2)
+        generators = (np.random.default_rng([kind, int(100 * δ), number]) for number in numbers)
+        found = workers(delayed(rejected)(parameters, rng, n_groups) for rng in generators)
         return np.mean(found, axis=0)
 
     print("equal samples ...", flush=True)
