@@ -1,11 +1,12 @@
 """
-Bags of vectors: multiple-instance learning
+Bags of vectors: multiple instance learning
 ===========================================
 
-In multiple-instance learning a sample is a *bag of vectors* with one label: a molecule is a bag of its shapes, an image
-a bag of its regions, a patient a bag of cells. Here a bag is a group. This example classifies bags in three ways that
-need no label for single vectors, beside the usual ones: classify the mean of each bag, or its mean, minimum and
-maximum. Which of them is best depends on what makes a bag positive, so there are three kinds of data.
+How do you classify a *bag of vectors*? In multiple instance learning (MIL) a sample is a bag with one label: a molecule
+is a bag of its shapes, an image a bag of its regions, a patient a bag of cells. Here a bag is a group. This example
+classifies bags in three ways that need no labels of single vectors, and in the usual ways: by the mean of each bag, or
+by its mean, minimum and maximum. Which of them is best depends on what makes a bag positive, so there are three kinds
+of data.
 """
 
 import matplotlib.pyplot as plt
@@ -122,7 +123,7 @@ plt.show()
 # * If the spread differs, the mean says nothing. The embedding and the kernel compare variances. Minima and maxima see
 #   the spread too, but they also grow with the number of vectors in a bag.
 # * If one vector decides, means and variances of a bag hide it, and minima and maxima show it. Trees on them are the
-#   best, as they are on pictures of elephants in the :doc:`measurements </bags>` on real multiple-instance data.
+#   best, as they are on pictures of elephants in the :doc:`measurements </bags>` on real multiple instance data.
 #
 # ``ModelComparisonClassifier`` is good where one model describes a class. If you do not know what makes a bag positive,
 # cross-validate the embedding and the summaries side by side, as above.
