@@ -39,8 +39,8 @@ default_role = "autolink"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 _EXAMPLES = """
-    text_clusters numeric_groups segments semantic_search explain embedding map thresholds unknown_machines weights
-    choose_likelihood images_as_groups image_tiles vector_database grid_search_pairs tic_against_aic dask
+    text_clusters numeric_groups segments semantic_search explain embedding map thresholds unknown_machines bags
+    weights choose_likelihood images_as_groups image_tiles vector_database grid_search_pairs tic_against_aic dask
 """
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
