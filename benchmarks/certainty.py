@@ -439,7 +439,12 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     options.to.parent.mkdir(parents=True, exist_ok=True)
     intro = "Simulations with fixed seeds. [How sure](guide/certainty.rst) says what each number means."
-    parts = ["# Certainty of p-values", intro, *(section(options) for section in SECTIONS), "Written by `make certainty`."]
+    parts = [
+        "# Certainty of p-values",
+        intro,
+        *(section(options) for section in SECTIONS),
+        "Written by `make certainty`.",
+    ]
     text = "\n\n".join(parts) + "\n"
     options.to.with_suffix(".md").write_text(text, encoding="utf8")
     print(text)
