@@ -4,7 +4,7 @@ BIN := .venv/bin
 TEXTS := sklearn_mcsg/datasets/short_texts.csv
 unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
-.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags paper-pdf doc dist release-check clean
+.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags certainty paper-pdf doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -91,6 +91,10 @@ frames: .venv/bench
 bags: .venv/bench
 	@test -d "$(DATA)" || { echo "Say where the data are: make bags DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/bags.py --data $(DATA)
+
+# make certainty DATA=folder: running times with the news items in it; without them, with texts made of the bundled ones
+certainty: .venv/bench
+	$(BIN)/python benchmarks/certainty.py $(if $(DATA),--data $(DATA))
 
 # The article on the package, in the form of the Journal of Open Source Software; pandoc and typst come from the package index
 paper-pdf: .venv/article

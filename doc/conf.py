@@ -43,7 +43,7 @@ numpydoc_show_class_members = False
 _TASKS = ["texts", "search", "clusters", "segments", "explanation", "groups", "scaling"]
 _EXAMPLES = """
     grid_search_pairs weights semantic_search thresholds vector_database text_clusters map embedding segments
-    image_tiles explain choose_likelihood tic_against_aic numeric_groups unknown_machines images_as_groups dask
+    image_tiles explain choose_likelihood tic_against_aic numeric_groups bags unknown_machines images_as_groups dask
 """
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

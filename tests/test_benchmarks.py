@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from scipy.stats import energy_distance, f, ks_2samp
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -231,6 +232,40 @@ def test_bags(tmp_path):
     for row in ("mean, minimum and maximum, trees", "`GroupEmbedding(rotate=False)`, trees", "MI-SVM, published"):
         assert f"| {row} |" in report
     assert "± 0.000" in report
+
+
+def test_certainty(tmp_path):
+    report = run("certainty.py", tmp_path / "certainty", "--quick")
+    for row in (
+        "`paired_test`",
+        "pairs of another kind",
+        "**`compare_samples`, models**",
+        "Hotelling's T², group means",
+    ):
+        assert f"| {row} | " in report
+    for figure in ("null", "power"):
+        assert (tmp_path / f"certainty_{figure}.png").stat().st_size > 10_000
+
+
+def test_baselines_of_two_samples(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    certainty = importlib.import_module("certainty")
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(9, 2)), rng.normal(0.7, size=(7, 2))
+    sample = np.repeat([0.0, 1.0], [9, 7])
+    sample -= sample.mean()
+    joined = np.concatenate([x, y])
+    _, (rest,), *_ = np.linalg.lstsq(joined - joined.mean(axis=0), sample)
+    explained = sample @ sample - rest
+    assert certainty.hotelling(x, y) == pytest.approx(f.sf(explained / 2 / (rest / 13), 2, 13), rel=1e-9)
+    assert certainty.kolmogorov_smirnov(x[:, :1], y[:, :1]) == ks_2samp(x[:, 0], y[:, 0], method="asymp").pvalue
+    values = joined[6:12, 0]
+    distances = [
+        energy_distance(values[list(some)], np.delete(values, some)) for some in combinations(range(len(values)), 3)
+    ]
+    p = np.mean(np.array(distances) >= distances[0] - 1e-9)
+    found = certainty.energy(values[:3, None], values[3:, None], rng, n_permutations=4000)
+    assert found == pytest.approx(p, abs=0.03)
 
 
 def test_maximum_mean_discrepancy(monkeypatch):
