@@ -338,7 +338,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
     def plot(self, ax: Any = None) -> Any:
         """Draw the sequence with its boundaries and the means of its segments.
 
-        With a level, bands show the intervals of the boundaries, and their p-values stand above them. A sequence of more than 6 features is drawn along its 6 leading principal components.
+        With a level, bands show the intervals of the boundaries, and their p-values stand above them. A sequence of
+        more than 6 features is drawn along its 6 leading principal components.
 
         Parameters
         ----------
