@@ -152,14 +152,17 @@ def test_compiled_code_agrees_with_pooled_statistics(likelihood, criterion):
     for engine in ENGINES:
         with engine_context(engine):
             segmenters = [
-                ModelComparisonSegmenter(likelihood, criterion, n_segments=k, random_state=0).fit(X)
-                for k in (None, 7, "shuffle")
+                ModelComparisonSegmenter(likelihood, criterion, **number, n_permutations=19, random_state=0).fit(X)
+                for number in ({"n_segments": None}, {"n_segments": 7}, {"level": 0.05})
             ]
-        found.append(segmenters)
-    for pooled, compiled in zip(*found, strict=True):
-        assert_array_equal(pooled.boundaries_, compiled.boundaries_)
-        assert_allclose(pooled.evidence_, compiled.evidence_, rtol=1e-9)
-    assert pooled.shuffled_gain_ == pytest.approx(compiled.shuffled_gain_, rel=1e-9)
+            found.append((segmenters, segmenters[1].pvalues_, segmenters[2].intervals_))
+    (pooled, *certainty), (compiled, *others) = found
+    assert_array_equal(certainty[0], others[0])
+    assert_array_equal(certainty[1], others[1])
+    for one, other in zip(pooled, compiled, strict=True):
+        assert_array_equal(one.boundaries_, other.boundaries_)
+        assert_allclose(one.evidence_, other.evidence_, rtol=1e-9)
+        assert one.penalty_ == pytest.approx(other.penalty_, rel=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -234,7 +237,8 @@ def test_attributes():
     assert model.evidence_.shape == (6,)
     assert_array_equal(np.isnan(model.evidence_), [False, True, True, True, True, False])
     assert model.evidence_[5] < model.evidence_[0]
-    assert model.shuffled_gain_ is None
+    assert model.level_ is None
+    assert model.penalty_ == pytest.approx(2 * np.log(len(X)))
     assert model.embedding_ is None
     every = ModelComparisonSegmenter(n_segments=8).fit(X).evidence_
     assert every.shape == (8,)
@@ -252,41 +256,9 @@ def test_max_segments_is_kept():
     assert set(model.boundaries_) <= set(truth)
 
 
-def test_shuffled_threshold():
-    """The gain of the first cut of rows in random order is what cutting such rows gives."""
-    X, truth = planted(0)
-    model = ModelComparisonSegmenter("squared_error", n_segments="shuffle", n_shuffles=200, random_state=0).fit(X)
-    gains = -np.diff(model.evidence_)
-    assert model.n_segments_ == 1 + np.argmax(gains <= model.shuffled_gain_)
-    rng = np.random.default_rng(0)
-    expected = []
-    for _ in range(100):
-        two = ModelComparisonSegmenter("squared_error", n_segments=2).fit(X[rng.permutation(len(X))]).evidence_
-        expected.append(two[0] - two[1])
-    spread = np.std(expected) * np.sqrt(1 / 100 + 1 / 200)
-    assert model.shuffled_gain_ == pytest.approx(np.mean(expected), abs=5 * spread)
-    default = ModelComparisonSegmenter("squared_error", n_shuffles=200, random_state=0).fit(X)
-    assert_array_equal(default.boundaries_, model.boundaries_)
-    assert len(ModelComparisonSegmenter(n_segments="shuffle", random_state=0).fit(X).boundaries_) == len(truth)
-
-
-def test_blocks_of_correlated_rows():
-    """A random walk is cut everywhere if its rows are shuffled one by one, and less if blocks are."""
-    walk = np.zeros((300, 2))
-    rng = np.random.default_rng(0)
-    for i in range(1, 300):
-        walk[i] = 0.9 * walk[i - 1] + rng.normal(size=2)
-    numbers = [
-        ModelComparisonSegmenter("squared_error", block_size=size, random_state=0).fit(walk).n_segments_
-        for size in (1, 40)
-    ]
-    assert numbers[0] > 10 * numbers[1] > 0
-
-
 @pytest.mark.parametrize("n_features", [1, 3, 12])
 @pytest.mark.parametrize("likelihood", GAUSSIANS)
 def test_noise_is_one_segment(likelihood, n_features):
-    """Without shuffling: its threshold is a mean, which half of all sequences of noise exceed."""
     X = np.random.default_rng(0).normal(size=(120, n_features))
     for n_segments in (None, 1):
         model = ModelComparisonSegmenter(likelihood, n_segments=n_segments).fit(X)
@@ -303,7 +275,7 @@ def test_groups_in_order_are_embedded():
     assert_array_equal(model.boundaries_, [9, 21])
     assert model.embedding_.transform(sentences).shape[0] == 29
     points = GroupEmbedding(prior_strength=1.0, normalize=True).fit_transform(sentences)
-    passed = ModelComparisonSegmenter("squared_error", random_state=0).fit(points)
+    passed = ModelComparisonSegmenter("squared_error", block_size="growing", random_state=0).fit(points)
     assert_array_equal(passed.boundaries_, model.boundaries_)
     assert_allclose(passed.evidence_, model.evidence_, rtol=1e-6)
     same = ModelComparisonSegmenter("squared_error", n_segments=3).fit(sentences)
@@ -359,7 +331,7 @@ def test_plot():
     X, truth = planted(0)
     ax = ModelComparisonSegmenter().fit(X).plot()
     assert len(ax.lines) == 4 + len(truth)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["0", "1", "2", "3"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"feature {i}" for i in range(4)]
     _, other = plt.subplots()
     wide, _ = planted(0, d=9)
     wide[:, 3] = 1.0

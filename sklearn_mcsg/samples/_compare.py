@@ -113,7 +113,7 @@ def compare_samples(
         ``ModelComparisonSimilarity()``. The criterion does not matter: models of both hypotheses have the same number
         of parameters in all divisions.
     n_permutations : int, default=999
-        Number of random divisions. If there are not more than that, all of them are used.
+        Number of permutations: random divisions of the groups. If there are not more than that, all of them are used.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the divisions. Pass an int for reproducible results.
 

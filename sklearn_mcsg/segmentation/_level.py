@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg.engine.model import GroupModel
+from sklearn_mcsg.engine.model import GroupModel, raise_not_finite
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.likelihoods import load_segment_kernels
 from sklearn_mcsg.segmentation._sequence import CompiledCosts, Costs, SquaredError, best_partition, choose_costs
@@ -53,12 +53,16 @@ class Null:
     def penalty(self, level: float) -> float:
         """The smallest penalty under which a sequence without change is cut with probability `level` at most."""
         place = int(level * (1 + _ROUNDING) * (len(self.penalties) + 1) / self.n_pieces) - 1
-        return float(self.penalties[place] * (1 + _ROUNDING) * self.unit)
+        return float(self._rounded_up[place] * self.unit)
 
     def pvalues(self, gains: np.ndarray) -> np.ndarray:
         """Share of random orders whose critical penalty is not smaller than each gain; the given order counts, too."""
-        as_large = (self.penalties * (1 + _ROUNDING) >= gains[:, None] / self.unit).sum(axis=1)
+        as_large = (self._rounded_up >= gains[:, None] / self.unit).sum(axis=1)
         return np.minimum(1.0, (1 + as_large) / (len(self.penalties) + 1) * self.n_pieces)
+
+    @property
+    def _rounded_up(self) -> np.ndarray:
+        return self.penalties + _ROUNDING * np.abs(self.penalties)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,13 @@ class Chance:
     @lazy
     def null(self) -> Null:
         self.check()
+        with np.errstate(all="ignore"):
+            null = self._calibrated()
+        if not np.isfinite([*null.penalties, null.unit]).all():
+            raise_not_finite("The criterion of a segment")
+        return null
+
+    def _calibrated(self) -> Null:
         if self.block_size == "growing":
             return self._grown()
         if isinstance(self.block_size, str):
@@ -115,7 +126,17 @@ class Chance:
         else:
             size, share = self.block_size, 1.0
         null = self._of_blocks(size, in_units=self._is_error and size == 1)
-        return replace(null, penalties=null.penalties / share)
+        own = self._penalty_of_cut()  # which dependence does not change
+        return replace(null, penalties=(null.penalties + own) / share - own)
+
+    def _penalty_of_cut(self) -> float:
+        """The criterion's own penalty for one more segment, in the middle of the sequence."""
+        n, unpenalized = len(self.rows), replace(self.model, penalty_scale=0.0)
+        both = (
+            type(self.costs)(model, self.rows).beginnings(np.arange(n)[None]) for model in (self.model, unpenalized)
+        )
+        (penalties,) = np.subtract(*both)
+        return float(2 * penalties[n // 2 - 1] - penalties[-1])
 
     def _grown(self) -> Null:
         """Double the blocks as long as segments are long: for rows that resemble their neighbours at all distances."""
@@ -240,14 +261,11 @@ def chosen_blocks(rows: np.ndarray, is_pooled: bool) -> tuple[int, float]:
     by chance.
     """
     n = len(rows)
-    one, two = (np.square(rows[h:] - rows[:-h]).mean(axis=0) for h in (1, 2))
-    if is_pooled:
-        one, two = one.sum(keepdims=True), two.sum(keepdims=True)
-    varies = one > 0
-    if not varies.any():
-        return 1, 1.0
+    with np.errstate(all="ignore"):
+        one, two = (_squared_differences(rows, lag, is_pooled) for lag in (1, 2))
+        ratios = two / one
     chance = np.sqrt(4 * np.log(len(one)) / n)
-    r = float(np.clip((two[varies] / one[varies]).max() - 1 - chance, 0, 0.99))
+    r = float(np.clip(ratios[np.isfinite(ratios)].max(initial=0) - 1 - chance, 0, 0.99))
     lacking = 2 * r / (1 - r**2)
     size = int(np.clip(round(lacking / _LOST), 1, max(1, n // FEWEST_BLOCKS)))
     return size, (1.0 if size == 1 else max(0.5, 1 - lacking / size))
@@ -262,7 +280,18 @@ def neighbour_difference(rows: np.ndarray) -> float:
     In this unit a large change does not hide a small one, though both are part of the rows in random order. It is for
     single rows, because random order changes the neighbours at the ends of blocks only.
     """
-    return float(np.square(np.diff(rows, axis=0)).sum(axis=1).mean()) or 1.0
+    return float(_squared_differences(rows, 1, is_pooled=True)[0]) or 1.0
+
+
+def _squared_differences(rows: np.ndarray, lag: int, is_pooled: bool) -> np.ndarray:
+    """Mean squared differences of rows so far apart, of each feature or of all together, but for the largest tenth.
+
+    The largest ones may be changes.
+    """
+    squares = np.square(rows[lag:] - rows[:-lag])
+    if is_pooled:
+        squares = squares.sum(axis=1, keepdims=True)
+    return np.sort(squares, axis=0)[: max(1, len(squares) * 9 // 10)].mean(axis=0)
 
 
 def critical_penalty(table: np.ndarray, min_size: int) -> float:
@@ -294,9 +323,9 @@ def squared_errors(products: np.ndarray, weights: np.ndarray) -> np.ndarray:
     The sum of squares around the mean of a segment is that around 0, less the square of its sum over its weight.
     """
     sums = np.zeros((len(products) + 1, len(products) + 1))
-    products.cumsum(axis=0).cumsum(axis=1, out=sums[1:, 1:])
-    own = np.diag(sums)
-    squares, weight = (np.concatenate([[0.0], v.cumsum()]) for v in (np.diag(products) / weights, weights))
-    squared_sums = own[1:, None] + own[:-1] - 2 * sums[1:, :-1]
     with np.errstate(all="ignore"):  # above the diagonal are no segments
+        products.cumsum(axis=0).cumsum(axis=1, out=sums[1:, 1:])
+        own = np.diag(sums)
+        squares, weight = (np.concatenate([[0.0], v.cumsum()]) for v in (np.diag(products) / weights, weights))
+        squared_sums = own[1:, None] + own[:-1] - 2 * sums[1:, :-1]
         return squares[1:, None] - squares[:-1] - squared_sums / (weight[1:, None] - weight[:-1])

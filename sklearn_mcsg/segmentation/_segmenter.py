@@ -58,9 +58,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Number of segments, for the best partition into this number. With ``None`` it is found: by `level` if there is
         one; otherwise it is the number whose best partition has the lowest criterion.
     level : float, default=None
-        Largest probability that a sequence without change is cut anywhere. As many boundaries are found as hold this
-        level, by comparison with the same rows in random order, whatever the distribution of the rows is. It excludes
-        `n_segments`. ``None`` means 0.05 if the squared error finds the number of segments.
+        Accepted rate of false positives: the largest probability that a sequence without change is cut anywhere. As
+        many boundaries are found as hold this level, by comparison with the same rows in random order, whatever the
+        distribution of the rows is. It excludes `n_segments`. ``None`` means 0.05 if the squared error finds the
+        number of segments.
     min_size : int, default=2
         Smallest number of rows in a segment.
     max_segments : int, default=50
@@ -74,7 +75,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         - ``"growing"`` begins with 1 and doubles as long as the segments found have at least 10 rows and 8 blocks on
           average. It is for sentences and the like, which resemble their neighbours at all distances.
     n_permutations : int, default=199
-        Number of random orders.
+        Number of permutations: random orders of the rows.
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty. It also multiplies the penalty for boundaries. Larger values give fewer
         segments.

@@ -230,7 +230,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         a, b : array-like of shape (n_vectors, n_features), or Groups of length 1
             The two groups.
         n_permutations : int, default=999
-            Number of random divisions.
+            Number of permutations: random divisions of the vectors.
 
         Returns
         -------

@@ -214,7 +214,7 @@ class TextClusters:
         by : iterable of length n_texts
             The kind of each text, such as a column of the table that the texts come from; 2 to 12 different values.
         n_permutations : int, default=None
-            Number of random divisions. They exchange whole texts of a cluster. ``None`` means 999, or 100 for each
+            Number of permutations: random divisions of the texts of a cluster. ``None`` means 999, or 100 for each
             cluster and kind if that is more, at most 9999, so that corrected p-values can be small.
         random_state : int, RandomState instance or None, default=0
             Determines what is random: the divisions, and the sample of a cluster of more than 2000 texts.

@@ -87,12 +87,12 @@ def segment_texts(
     n_segments : int, default=None
         Number of segments, of at least two texts each; ``None`` finds it by `level`.
     level : float, default=None
-        Largest probability that texts without change are cut anywhere. As many boundaries are found as hold this level,
-        by comparison with the same texts in random order, in blocks that grow as long as segments are long: see
-        ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes `n_segments`. ``None`` means 0.05 if the
-        number of segments is found.
+        Accepted rate of false positives: the largest probability that texts without change are cut anywhere. As many
+        boundaries are found as hold this level, by comparison with the same texts in random order, in blocks that grow
+        as long as segments are long: see ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes
+        `n_segments`. ``None`` means 0.05 if the number of segments is found.
     n_permutations : int, default=199
-        Number of random orders.
+        Number of permutations: random orders of the texts.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
