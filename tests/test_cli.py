@@ -662,12 +662,12 @@ def test_segment(mcsg, sequence):
     assert [row["text"] for row in found["sentences"]] == texts
     assert [row["segment"] - 1 for row in found["sentences"]] == expected.labels.tolist()
     table = mcsg("segment", sequence, "-n", 3).out
-    assert table.startswith("36 sentences in 3 segments (as requested)\n\nsegment  lines  sentences  words ")
+    assert table.startswith("36 sentences in 3 segments (as requested)\n\nsegment  lines  sentences  p      words ")
     for part in found["segments"]:
         assert part["label"] == ", ".join(part["words"][:3])
         lines = f"{part['first_line']}-{part['last_line']}"
         assert re.search(
-            rf"^ +{part['segment']}  {lines} +12  {part['label']} +{re.escape(part['text'])}$", table, re.M
+            rf"^ +{part['segment']}  {lines} +12 +[\d.]* +{part['label']} +{re.escape(part['text'])}$", table, re.M
         )
     rows = list(csv.DictReader(io.StringIO(mcsg("segment", sequence, "-n", 3, "--format", "csv").out)))
     assert list(rows[0]) == ["line", "text", "segment", "label"]
@@ -679,9 +679,17 @@ def test_segment(mcsg, sequence):
 @pytest.mark.parametrize("options", [[], ["-n", "auto"]])
 def test_number_of_segments_is_found(mcsg, sequence, options):
     found = json.loads(mcsg("segment", sequence, *options, "--format", "json").out)
-    assert found["number"] == "found by shuffling"
+    assert found["number"] == "found at level 0.05"
     texts = Path(sequence).read_text(encoding="utf8").splitlines()
-    assert found["n_segments"] == len(segment_texts(texts)) > 1
+    expected = segment_texts(texts)
+    assert found["n_segments"] == len(expected) > 1
+    assert [part["pvalue"] for part in found["segments"]] == [None, *expected.pvalues.tolist()]
+    places = [[first + 1, last + 1] for first, last in expected.intervals]
+    assert [part["begins_between"] for part in found["segments"]] == [None, *places]
+    assert "  p      begins between  words" in mcsg("segment", sequence, *options).out
+    with_level = json.loads(mcsg("segment", sequence, *options, "--level", 0.5, "--format", "json").out)
+    assert with_level["number"] == "found at level 0.5"
+    assert "level=0.2 finds the number" in mcsg("segment", sequence, "-n", 3, "--level", 0.2, code=1).err
 
 
 def test_segment_running_text(mcsg, sequence, tmp_path):

@@ -11,8 +11,10 @@ from test_segmentation import ENGINES, brute_force, planted
 from sklearn_mcsg import Groups, ModelComparisonSegmenter
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.likelihoods import load_segment_kernels
-from sklearn_mcsg.segmentation import _level
-from sklearn_mcsg.segmentation._level import chosen_blocks, critical_penalty, random_order, squared_errors
+from sklearn_mcsg.segmentation import _null
+from sklearn_mcsg.segmentation._null import critical_penalty
+from sklearn_mcsg.segmentation._orders import chosen_blocks, random_order
+from sklearn_mcsg.segmentation._sequence import best_partition, squared_errors
 
 LIKELIHOODS = ("diag", "spherical", "full", "vmf", "trend", "squared_error")
 N_RUNS = 120
@@ -41,7 +43,7 @@ def test_critical_penalty_by_brute_force(likelihood, min_size):
     """The largest gain for each boundary, over all partitions."""
     X, _ = planted(2, d=2, n_segments=3, sizes=(3, 4))
     model = ModelComparisonSegmenter(likelihood, n_segments=1, min_size=min_size).fit(X)
-    table, n = model._chance._table(np.arange(len(X))), len(X)
+    table, n = model._orders.costs.in_order(np.arange(len(X))), len(X)
     best = brute_force(lambda a, b: table[b - 1, a], n, min_size, range(1, n // min_size + 1))
     expected = max((best[1][0] - total) / (k - 1) for k, (total, _) in best.items() if k > 1)
     assert critical_penalty(table, min_size) == pytest.approx(expected, rel=1e-9)
@@ -52,9 +54,9 @@ def test_critical_penalty_by_brute_force(likelihood, min_size):
 def test_below_the_critical_penalty_there_are_boundaries(likelihood):
     X, _ = planted(1, shift=0.4)
     model = ModelComparisonSegmenter(likelihood, n_segments=1).fit(X)
-    critical = critical_penalty(model._chance._table(np.arange(len(X))), 2)
+    critical = critical_penalty(model._orders.costs.in_order(np.arange(len(X))), 2)
     for penalty, expected in ((critical * 0.999, True), (critical * 1.001, False)):
-        boundaries, _ = _level.best_partition(model._chance.costs.of(model._chance.rows, penalty), 2)
+        boundaries, _ = best_partition(model._orders.costs.of(model._orders.rows, penalty), 2)
         assert (len(boundaries) > 0) == expected
 
 
@@ -62,13 +64,37 @@ def test_squared_errors_of_all_segments():
     rng = np.random.default_rng(0)
     X, c = 1e3 + rng.normal(size=(12, 3)), rng.uniform(0.5, 2, 12)
     rows = Groups(X, np.arange(13), weights=c)
-    table = ModelComparisonSegmenter("squared_error", n_segments=1).fit(rows)._chance._table(np.arange(12))
+    table = ModelComparisonSegmenter("squared_error", n_segments=1).fit(rows)._orders.costs.in_order(np.arange(12))
     for a in range(12):
         for b in range(a + 1, 13):
             mean = np.average(X[a:b], axis=0, weights=c[a:b])
             assert table[b - 1, a] == pytest.approx((c[a:b, None] * (X[a:b] - mean) ** 2).sum(), abs=1e-9)
-    products = (c[:, None] * X) @ (c[:, None] * X).T
-    assert_allclose(squared_errors(products, c)[11, 0], table[11, 0], rtol=1e-6)
+    products, squares = (c[:, None] * X) @ (c[:, None] * X).T, c * np.square(X).sum(axis=1)
+    assert_allclose(squared_errors(products, squares, c)[11, 0], table[11, 0], rtol=1e-6)
+
+
+def test_rows_without_weight_change_nothing():
+    X, c = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
+    X[15:] += 3
+    c[[4, 20]] = 0
+    model = cut(Groups(X, np.arange(31), weights=c), "squared_error")
+    assert_allclose(model.boundaries_, [15], atol=1)
+    assert model.intervals_[0, 0] <= 15 <= model.intervals_[0, 1]
+
+
+def test_units_change_nothing():
+    X, _ = planted(0, n_segments=3)
+    one, small = (cut(scale * X, "squared_error") for scale in (1, 1e-12))
+    assert_array_equal(one.boundaries_, small.boundaries_)
+    assert_array_equal(one.intervals_, small.intervals_)
+
+
+def test_segments_longer_than_a_piece(monkeypatch):
+    monkeypatch.setattr(_null, "_MOST_ROWS", 20)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[30:] += 4
+    assert_array_equal(cut(X, "squared_error", min_size=25, n_permutations=39).boundaries_, [30])
+    assert cut(X[[0, 59]], "squared_error", min_size=1).n_segments_ == 1
 
 
 @pytest.mark.parametrize("likelihood", ["diag", "vmf", "squared_error"])
@@ -76,16 +102,19 @@ def test_pvalues_by_cutting_the_rows_in_random_order(likelihood):
     """The share of orders in which a penalty as large as the boundary's gain leaves boundaries."""
     X, _ = planted(0, n_segments=3, shift=0.7)
     model = cut(X, likelihood, n_segments=4, level=None, block_size=5, n_permutations=29)
-    rng, edges = np.random.RandomState(model._chance.seed), [0, *model.boundaries_, len(X)]
+    rng, edges = np.random.RandomState(model._orders.seed), [0, *model.boundaries_, len(X)]
     permuted = [X[random_order(len(X), 5, rng)] for _ in range(29)]
     for i, pvalue in enumerate(model.pvalues_):
-        part = model._chance._table(np.arange(len(X)))
+        part = model._orders.costs.in_order(np.arange(len(X)))
         begin, middle, end = edges[i : i + 3]
         gain = part[end - 1, begin] - part[middle - 1, begin] - part[end - 1, middle]
         assert model.explain(i).similarity == pytest.approx(model.penalty_ - gain, rel=1e-6)
         count = 1
+        gain = min(gain, critical_penalty(part, 2))
         for rows in permuted:
-            table = ModelComparisonSegmenter(likelihood, n_segments=1).fit(rows)._chance._table(np.arange(len(X)))
+            table = (
+                ModelComparisonSegmenter(likelihood, n_segments=1).fit(rows)._orders.costs.in_order(np.arange(len(X)))
+            )
             count += critical_penalty(table, 2) >= gain
         assert pvalue == count / 30
 
@@ -117,7 +146,7 @@ def test_noise_keeps_the_level(likelihood, noise):
 
 @pytest.mark.parametrize("likelihood", ["diag", "squared_error"])
 def test_pieces_of_a_long_sequence_keep_the_level(likelihood, monkeypatch):
-    monkeypatch.setattr(_level, "_MOST_ROWS", 25)
+    monkeypatch.setattr(_null, "_MOST_ROWS", 25)
     wrong = [
         cut(np.random.default_rng(i).normal(size=(50, 2)), likelihood, i, block_size=1).n_segments_ > 1
         for i in range(N_RUNS)
@@ -127,6 +156,29 @@ def test_pieces_of_a_long_sequence_keep_the_level(likelihood, monkeypatch):
     found = cut(X, likelihood, level=0.1, n_permutations=199)
     assert np.abs(truth[:, None] - found.boundaries_).min(axis=1).max() <= 2
     assert (found.pvalues_ <= 0.1).all()
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "squared_error"])
+def test_pvalues_of_noise_keep_every_level(likelihood):
+    """Also of a given number of segments, and of rows with outliers: a boundary may gain more than the sequence."""
+    least = []
+    for i in range(N_RUNS):
+        X = np.random.default_rng(i).standard_t(2, size=(40, 1))
+        model = cut(X, likelihood, i, n_segments=3, level=None, min_size=1, block_size=1)
+        least.append(model.pvalues_.min())
+    for level in (0.05, 0.1, 0.2, 0.5):
+        assert sum(p <= level + 1e-9 for p in least) <= least_number(level)
+
+
+def test_critical_penalty_of_the_given_order():
+    """A boundary gains 50, two gain 66 together."""
+    model = ModelComparisonSegmenter("squared_error", n_segments=3, min_size=1).fit([[0.0], [10.0], [0.0]])
+    assert model._orders.critical == pytest.approx(100 / 3)
+    assert model.explain(0).similarity == pytest.approx(-50)
+    for likelihood in LIKELIHOODS:
+        X, _ = planted(3, n_segments=3)
+        orders = ModelComparisonSegmenter(likelihood, n_segments=1).fit(X)._orders
+        assert orders.critical == pytest.approx(critical_penalty(orders.costs.in_order(np.arange(len(X))), 2))
 
 
 def test_groups_of_noise_keep_the_level():
@@ -206,7 +258,9 @@ def test_interval_by_trying_every_row(likelihood):
     assert model.n_segments_ == 2
 
     def losses(rows):
-        table = ModelComparisonSegmenter(likelihood, n_segments=1).fit(rows)._chance._table(np.arange(len(rows)))
+        table = (
+            ModelComparisonSegmenter(likelihood, n_segments=1).fit(rows)._orders.costs.in_order(np.arange(len(rows)))
+        )
         totals = table[1:-2, 0] + table[-1, 2:-1]
         return totals - totals.min()
 
@@ -316,5 +370,5 @@ def test_errors():
         ModelComparisonSegmenter(level=0.05, block_size=50).fit(X[:100])
     with pytest.raises(ValueError, match="'block_size' parameter"):
         ModelComparisonSegmenter(block_size="large").fit(X)
-    with pytest.raises(AttributeError, match=r"with a probability that level decides: pass level=0\.05"):
+    with pytest.raises(AttributeError, match=r"Intervals need a level: pass level=0\.05"):
         _ = ModelComparisonSegmenter(n_segments=3).fit(X).intervals_

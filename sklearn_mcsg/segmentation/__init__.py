@@ -3,6 +3,7 @@
 In comes one sequence of vectors or groups; out go boundaries and the models of the segments.
 """
 
+from sklearn_mcsg.segmentation._null import fewest_permutations
 from sklearn_mcsg.segmentation._segmenter import ModelComparisonSegmenter
 
-__all__ = ["ModelComparisonSegmenter"]
+__all__ = ["ModelComparisonSegmenter", "fewest_permutations"]

@@ -19,8 +19,10 @@ from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.explanation import BoundaryExplanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike, united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood, Statistics
-from sklearn_mcsg.segmentation._level import Chance
+from sklearn_mcsg.segmentation._intervals import interval
+from sklearn_mcsg.segmentation._null import RandomOrders
 from sklearn_mcsg.segmentation._sequence import (
+    Costs,
     SquaredError,
     Unpenalized,
     best_partition,
@@ -58,10 +60,9 @@ class ModelComparisonSegmenter(GroupsEstimator):
         Number of segments, for the best partition into this number. With ``None`` it is found: by `level` if there is
         one; otherwise it is the number whose best partition has the lowest criterion.
     level : float, default=None
-        Accepted rate of false positives: the largest probability that a sequence without change is cut anywhere. As
-        many boundaries are found as hold this level, by comparison with the same rows in random order, whatever the
-        distribution of the rows is. It excludes `n_segments`. ``None`` means 0.05 if the squared error finds the
-        number of segments.
+        Accepted rate of false positives: the largest probability that a sequence without change is cut anywhere. A
+        boundary must then gain more than the same rows do in random order, whatever their distribution is. It excludes
+        `n_segments`. ``None`` means 0.05 if the squared error finds the number of segments.
     min_size : int, default=2
         Smallest number of rows in a segment.
     max_segments : int, default=50
@@ -73,7 +74,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         - ``"auto"`` computes it from the autocorrelation of neighbouring rows; for groups of several vectors it is the
           same as ``"growing"``.
         - ``"growing"`` begins with 1 and doubles as long as the segments found have at least 10 rows and 8 blocks on
-          average. It is for sentences and the like, which resemble their neighbours at all distances.
+          average. Use it for sentences, which resemble their neighbours at all distances.
     n_permutations : int, default=199
         Number of permutations: random orders of the rows.
     penalty_scale : float, default=1.0
@@ -108,16 +109,17 @@ class ModelComparisonSegmenter(GroupsEstimator):
     level_ : float or None
         The level that decided on the number of segments, if one did.
     penalty_ : float
-        What a boundary has to gain: with a level, the gain that random order exceeds with this probability; without
-        one, ``2 penalty_scale log(n_samples)``. It is 0 for the squared error with a given number of segments.
+        What a boundary has to gain: with a level, what the boundaries of the rows in random order gain with this
+        probability; without one, ``2 penalty_scale log(n_samples)``. It is 0 for the squared error with a given number
+        of segments.
     pvalues_ : ndarray of shape (`n_segments_` - 1,)
-        P-value of each boundary: the smallest level that it holds, as one of all boundaries that the sequence could
-        have. Without a level they are computed when they are first asked for.
+        P-value of each boundary: the smallest level at which it is found, corrected for all places that it could have.
+        Without a level they are computed when they are first asked for.
     intervals_ : ndarray of shape (`n_segments_` - 1, 2)
         First and last row of the confidence interval of each boundary, which contains the true place with probability
         1 - level. There are none without a level. They are computed when they are first asked for.
     block_size_ : int
-        Number of rows that stayed together in random order; 1 if nothing was permuted.
+        Number of rows that stay together in random order. Without a level it is computed when it is first asked for.
     embedding_ : GroupEmbedding or None
         The fitted embedding, if samples are groups of several vectors.
     n_features_in_ : int
@@ -136,10 +138,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
     criteria cut white noise, because at the best of many positions two models are better than one by chance.
 
     With a level, the penalty is the one that cuts a share `level` of sequences with the same rows in random order. If
-    all orders are equally probable, the level holds exactly; a sequence of more than 1000 rows is compared with pieces
-    of 1000 rows at a part of the level, which is close to exact. Of a boundary between segments that differ from each
-    other the level holds approximately, because random order then mixes both. An interval is exact if the boundaries
-    beside it are at their true places: it holds all rows that a permutation test on both sides does not reject.
+    all orders are equally probable, the level holds exactly. A sequence of more than 1000 rows is compared with pieces
+    of 1000 rows, at the level divided by the number of pieces, which is close to exact. If the sequence has other
+    changes, the level of a further boundary is approximate, because random order mixes the segments. An interval is
+    exact if the boundaries beside it are at their true places: it holds all rows that a permutation test of both sides
+    does not reject.
 
     Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
     from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
@@ -249,8 +252,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
         sequence = start.placed(sequence)  # every row is in the middle of its own group
         rows = start.statistics(sequence)
         model = self._learnt(start, sequence)
-        chance = self._chance_of(model, rows, ragged)
-        boundaries, evidence, penalty = self._find(model, rows, chance)
+        has_level = self.n_segments is None and (self.level is not None or isinstance(model.likelihood, SquaredError))
+        orders = self._orders_of(model, rows, ragged)
+        if has_level:
+            orders.check()
+        costs = orders.costs if has_level else choose_costs(model, rows)
+        penalty = orders.null.penalty(orders.level) if has_level else position_penalty(model, len(rows))
+        boundaries, evidence = self._find(costs.of(rows, penalty))
         sizes = np.diff([0, *boundaries, len(groups)])
         labels = np.repeat(np.arange(len(sizes)), sizes)
         segments = model.statistics(united(sequence, labels, len(sizes)))
@@ -261,12 +269,13 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self.n_segments_ = len(sizes)
         self.segments_ = segments
         self.evidence_ = evidence
-        self.level_ = chance.level if self._has_level(model) else None
+        self.level_ = orders.level if has_level else None
         self.penalty_ = penalty
         self.embedding_ = embedding
         self._sequence = sequence
         self._model = model
-        self._chance = chance
+        self._orders = orders
+        self._pvalues: np.ndarray | None = None
         self._intervals: np.ndarray | None = None
         return self
 
@@ -290,22 +299,23 @@ class ModelComparisonSegmenter(GroupsEstimator):
     @property
     def pvalues_(self) -> np.ndarray:
         check_is_fitted(self, "boundaries_")
-        return self._chance.null.pvalues(np.array([self._gain(i) for i in range(len(self.boundaries_))]))
+        if self._pvalues is None:
+            gains = np.array([self._gain(i) for i in range(len(self.boundaries_))])
+            self._pvalues = self._orders.pvalues(gains) if len(gains) else gains
+        return self._pvalues
 
     @property
     def block_size_(self) -> int:
         check_is_fitted(self, "boundaries_")
-        return self._chance.null.block_size
+        return self._orders.null.block_size
 
     @property
     def intervals_(self) -> np.ndarray:
         check_is_fitted(self, "boundaries_")
         if self.level_ is None:
-            raise AttributeError(
-                "Intervals hold the boundaries with a probability that level decides: pass level=0.05."
-            )
+            raise AttributeError("Intervals need a level: pass level=0.05.")
         if self._intervals is None:
-            found = [self._chance.interval(*self._edges[i : i + 3].tolist()) for i in range(len(self.boundaries_))]
+            found = [interval(self._orders, *self._edges[i : i + 3].tolist()) for i in range(len(self.boundaries_))]
             self._intervals = np.array(found, dtype=np.intp).reshape(-1, 2)
         return self._intervals
 
@@ -378,13 +388,12 @@ class ModelComparisonSegmenter(GroupsEstimator):
         """Draw the intervals of boundaries and their p-values."""
         for boundary, (first, last), pvalue in zip(self.boundaries_, self.intervals_, self.pvalues_, strict=True):
             ax.axvspan(first - 0.5, last + 0.5, color="C1", alpha=0.25, linewidth=0)
-            place = boundary - 0.5, 1.0
             ax.annotate(
                 f"p = {pvalue:.2g}",
-                place,
-                (0, 2),
-                ax.get_xaxis_transform(),
-                "offset points",
+                xy=(boundary - 0.5, 1.0),
+                xycoords=ax.get_xaxis_transform(),
+                xytext=(0, 2),
+                textcoords="offset points",
                 fontsize="x-small",
                 ha="center",
             )
@@ -451,9 +460,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         blocks = united(sequence, block_of, int(block_of[-1]) + 1)
         return model.learnt_from(model.statistics(blocks), self.prior_strength)
 
-    def _chance_of(self, model: GroupModel, rows: Statistics, ragged: bool) -> Chance:
-        """The rows in random order; raise if these cannot hold the level."""
-        chance = Chance(
+    def _orders_of(self, model: GroupModel, rows: Statistics, ragged: bool) -> RandomOrders:
+        return RandomOrders(
             model,
             rows,
             min_size=self.min_size,
@@ -463,28 +471,19 @@ class ModelComparisonSegmenter(GroupsEstimator):
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             verbose=self.verbose,
         )
-        if self._has_level(model):
-            chance.check()
-        return chance
 
-    def _has_level(self, model: GroupModel) -> bool:
-        """Whether a level decides on the number of segments."""
-        return self.n_segments is None and (self.level is not None or isinstance(model.likelihood, SquaredError))
-
-    def _find(self, model: GroupModel, rows: Statistics, chance: Chance) -> tuple[np.ndarray, np.ndarray, float]:
-        """Boundaries, the criterion by number of segments, and the penalty for a boundary."""
-        has_level = self._has_level(model)
-        penalty = chance.null.penalty(chance.level) if has_level else position_penalty(model, len(rows))
-        costs = (chance.costs if has_level else choose_costs(model, rows)).of(rows, penalty)
-        if self.n_segments is None:
-            most = min(self.max_segments, len(rows) // self.min_size)
-            boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
-            if len(boundaries) < most:
-                evidence = np.full(len(boundaries) + 1, np.nan)
-                evidence[0] = costs.beginnings(np.arange(len(rows))[None])[0, -1] - penalty
-                evidence[-1] = criterion
-                return boundaries, evidence, penalty
-        else:
-            most = self.n_segments
-        partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
-        return partitions[int(np.argmin(evidence)) if self.n_segments is None else -1], evidence, penalty
+    def _find(self, costs: Costs) -> tuple[np.ndarray, np.ndarray]:
+        """Boundaries, and the criterion by number of segments."""
+        if self.n_segments is not None:
+            partitions, evidence = best_partitions(costs, self.min_size, self.n_segments, self.verbose)
+            return partitions[-1], evidence
+        n = len(costs.rows)
+        most = min(self.max_segments, n // self.min_size)
+        boundaries, criterion = best_partition(costs, self.min_size, self.verbose)
+        if len(boundaries) >= most:
+            partitions, evidence = best_partitions(costs, self.min_size, most, self.verbose)
+            return partitions[int(np.argmin(evidence))], evidence
+        evidence = np.full(len(boundaries) + 1, np.nan)
+        evidence[0] = costs.beginnings(np.arange(n)[None])[0, -1] - costs.penalty
+        evidence[-1] = criterion
+        return boundaries, evidence

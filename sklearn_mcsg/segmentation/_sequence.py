@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklearn_mcsg._lazy import lazy
 from sklearn_mcsg._memory import SEGMENTS
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine.dispatch import prefers_compiled
@@ -83,6 +84,12 @@ class Costs(ABC):
     @abstractmethod
     def beginnings(self, orders: np.ndarray) -> np.ndarray:
         """Criteria of the first 1, 2, ... rows in each of several orders; one row per order."""
+
+    def cuts(self, orders: np.ndarray, min_size: int) -> np.ndarray:
+        """Criteria of all partitions into two segments, without penalties, in each of several orders of all rows."""
+        n = orders.shape[1]
+        before, after = self.beginnings(orders), self.beginnings(orders[:, ::-1])[:, ::-1]
+        return before[:, min_size - 1 : n - min_size] + after[:, min_size : n - min_size + 1] - 2 * self.penalty
 
     @abstractmethod
     def extend(self, best: np.ndarray, starts: np.ndarray, costs: np.ndarray, end: int, min_size: int) -> None:
@@ -177,6 +184,69 @@ class CompiledCosts(Costs):
         return segments(self.model.likelihood, rows, start, first, begin, end)
 
 
+class ErrorCosts(Costs):
+    """Squared errors of rows in any order, from their products and cumulative sums.
+
+    The sum of squares around the mean of a segment is that around 0, less the square of its sum over its weight. That
+    costs digits where segments are far apart, so it is for rows in random order only.
+    """
+
+    def in_order(self, order: np.ndarray) -> np.ndarray:
+        if len(order) < len(self.rows):
+            return self.of(self.rows[order]).in_order(np.arange(len(order)))
+        return squared_errors(self.products[np.ix_(order, order)], self.squares[order], self.rows.n[order])
+
+    @lazy
+    def products(self) -> np.ndarray:
+        """Products of all rows, around their mean and times their weights."""
+        return self.weighted @ self.weighted.T
+
+    @lazy
+    def centred(self) -> np.ndarray:
+        return self.rows.mean - np.average(self.rows.mean, axis=0, weights=self.rows.n)
+
+    @lazy
+    def weighted(self) -> np.ndarray:
+        """Rows around their mean, times their weights."""
+        return self.rows.n[:, None] * self.centred
+
+    @lazy
+    def squares(self) -> np.ndarray:
+        """Squared length of each row around their mean, times its weight."""
+        return (self.weighted * self.centred).sum(axis=1)
+
+    def beginnings(self, orders: np.ndarray) -> np.ndarray:
+        sums = np.stack([np.square(self.weighted[order].cumsum(axis=0)).sum(axis=1) for order in orders])
+        explained = _quotient(sums, self.rows.n[orders].cumsum(axis=1))
+        return self.squares[orders].cumsum(axis=1) - explained + self.penalty
+
+
+class PooledErrors(ErrorCosts, PooledCosts):
+    """Squared errors by NumPy."""
+
+
+class CompiledErrors(ErrorCosts, CompiledCosts):
+    """Squared errors in compiled code."""
+
+
+def squared_errors(products: np.ndarray, squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Squared errors of all segments of a sequence, by their ends and starts.
+
+    In come the products of weighted rows, the weighted squares of rows, and their weights.
+    """
+    sums = np.zeros((len(products) + 1, len(products) + 1))
+    products.cumsum(axis=0).cumsum(axis=1, out=sums[1:, 1:])
+    lengths = np.diag(sums)  # squared, of the sum of the first rows
+    total, weight = (np.concatenate([[0.0], values.cumsum()]) for values in (squares, weights))
+    squared_sums = lengths[1:, None] + lengths[:-1] - 2 * sums[1:, :-1]
+    return total[1:, None] - total[:-1] - _quotient(squared_sums, weight[1:, None] - weight[:-1])
+
+
+def _quotient(squared_sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Squared sums over weights, 0 where there is no weight."""
+    return np.divide(squared_sums, weights, out=np.zeros_like(squared_sums), where=weights > 0)
+
+
 def position_penalty(model: GroupModel, n: int) -> float:
     """Penalty for one boundary at an unknown position among n rows, beside that for the parameters of the segments.
 
@@ -198,9 +268,10 @@ def choose_costs(model: GroupModel, rows: Statistics, n_orders: int = 1) -> Cost
     usable = segments is not None and segments.is_usable_for(model.likelihood, rows)
     pools = not getattr(rows, "factors", ())
     work = n_orders * len(rows) ** 2 / 2 * pooled_nbytes(rows, rows)
-    if usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools):
-        return CompiledCosts(model, rows)
-    return PooledCosts(model, rows)
+    is_compiled = usable and (prefers_compiled(work, _KERNELS in sys.modules) or not pools)
+    if isinstance(model.likelihood, SquaredError):
+        return CompiledErrors(model, rows) if is_compiled else PooledErrors(model, rows)
+    return CompiledCosts(model, rows) if is_compiled else PooledCosts(model, rows)
 
 
 def best_partition(costs: Costs, min_size: int, verbose: int = 0) -> tuple[np.ndarray, float]:

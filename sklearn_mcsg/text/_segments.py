@@ -10,11 +10,13 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg._checks import check_positive_integer, check_share
-from sklearn_mcsg.segmentation import ModelComparisonSegmenter
+from sklearn_mcsg.segmentation import ModelComparisonSegmenter, fewest_permutations
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
+
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +51,7 @@ class TextSegments:
 
     @property
     def pvalues(self) -> np.ndarray:
-        """P-value of each boundary: the smallest level that it holds. See `ModelComparisonSegmenter`."""
+        """P-value of each boundary: the smallest level at which it is found. See `ModelComparisonSegmenter`."""
         return self.segmenter.pvalues_
 
     @property
@@ -92,7 +94,8 @@ def segment_texts(
         as long as segments are long: see ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes
         `n_segments`. ``None`` means 0.05 if the number of segments is found.
     n_permutations : int, default=199
-        Number of permutations: random orders of the texts.
+        Number of permutations: random orders of the texts. More are made if the level needs them, in more than 10,000
+        texts at the default level.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
@@ -129,20 +132,21 @@ def segment_texts(
     array([30, 60])
     """
     check_positive_integer(n_words, "n_words")
+    check_positive_integer(n_permutations, "n_permutations")
     if n_segments is not None:
         check_positive_integer(n_segments, "n_segments")
     if level is not None:
         check_share(level, "level")
+    tokenised = TokenisedTexts.of(texts)
     segmenter = ModelComparisonSegmenter(
         "squared_error",
         n_segments=n_segments,
-        level=level,
+        level=_LEVEL if n_segments is None and level is None else level,
         block_size="growing",
-        n_permutations=n_permutations,
+        n_permutations=max(n_permutations, fewest_permutations(level or _LEVEL, len(tokenised))),
         random_state=random_state,
         verbose=verbose,
     )
-    tokenised = TokenisedTexts.of(texts)
     pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "segment_texts"))
     _check_length(len(tokenised), max(2, n_segments or 2), segmenter.min_size)
     groups = pipeline[0].fit_transform(tokenised)
