@@ -95,7 +95,9 @@ def planted_methods():
         "`diag`, AIC": [ours("diag", "aic")],
         "`diag`, Bayes": [ours("diag", "bayes")],
         "`full`, BIC": [ours("full")],
-        "`squared_error`, shuffled": [ours("squared_error")],
+        "`diag`, level .05": [ours(level=0.05)],
+        "`full`, level .05": [ours("full", level=0.05)],
+        "`squared_error`, level .05": [ours("squared_error", level=0.05)],
         "ruptures Pelt, CostNormal, `min_size=10`, best penalty of 3": normal,
         "ruptures Pelt, CostRbf, best penalty of 9": rbf,
         "ruptures Pelt, CostL2, best penalty of 9": l2,
@@ -154,7 +156,7 @@ def document_methods():
         "ruptures Dynp, CostCosine": lambda k: theirs("cosine", n_bkps=k - 1),
         "ruptures Dynp, CostRbf": lambda k: theirs("rbf", n_bkps=k - 1),
     }
-    found = {"embedding, squared error, shuffled": [ours("squared_error")]}
+    found = {"embedding, squared error, level .05": [ours("squared_error", block_size="growing")]}
     for cost in ("cosine", "rbf"):
         variants = [theirs(cost, pen=pen) for pen in np.round(np.geomspace(0.1, 4, 12), 2)]
         found[f"ruptures Pelt, Cost{cost.title()}, best penalty of 12"] = variants
@@ -208,8 +210,11 @@ def document_tables(data, count):
             "`segment_texts`, each document alone": measure_segment_texts(documents, known=True),
         },
         "documents_found": {
-            "default embedding, squared error, shuffled": measure_documents(
-                documents, by_default, lambda k: ours("squared_error")
+            "default embedding, squared error, level .05": measure_documents(
+                documents, by_default, lambda k: ours("squared_error", block_size="growing")
+            ),
+            "default embedding, squared error, level .2": measure_documents(
+                documents, by_default, lambda k: ours("squared_error", block_size="growing", level=0.2)
             ),
             "`segment_texts`, each document alone": measure_segment_texts(documents, known=False),
         },
@@ -259,7 +264,8 @@ def speed_table(n, d, segments):
         "`vmf`, BIC": ours("vmf", max_segments=n),
         "`full`, BIC": ours("full", max_segments=n),
         f"`diag`, `n_segments={segments}`": ours(n_segments=segments),
-        "`squared_error`, shuffled": ours("squared_error", max_segments=2 * segments),
+        "`diag`, level .05": ours(level=0.05),
+        "`squared_error`, level .05": ours("squared_error", level=0.05),
         "ruptures Pelt, CostNormal, every fifth row only": pelt,
     }
     lines = [f"| {n:,} rows, {d} features, {segments} segments | seconds | segments found |", "|---|--:|--:|"]

@@ -219,7 +219,7 @@ class BoundaryExplanation(VectorExplanation):
     >>> explanation = ModelComparisonSegmenter(n_segments=2).fit(X).explain(0)
     >>> change = explanation.changes[0]
     >>> change.name, [round(mean, 1) for mean in change.means]
-    ('1', [0.1, 2.9])
+    ('feature 1', [0.1, 3.2])
     """
 
     changes: list[FeatureChange] = field(default_factory=list)

@@ -170,8 +170,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
     >>> segmenter.pvalues_
     array([0.005, 0.005])
     >>> segmenter.intervals_
-    array([[30, 30],
-           [50, 50]])
+    array([[29, 30],
+           [50, 51]])
     """
 
     _takes_rows = True
