@@ -26,7 +26,7 @@ POINTS = 2**12  # points that are compared with centres or in pairs
 QUERIES = 2**8  # of a search, so that it can be interrupted
 RANDOM_PAIRS = 2**20  # distances that are counted or sorted
 SEGMENTS = 2**19  # of a sequence, unless one row has more
-NUMBERS = 2**22  # of a saved array that are checked
+NUMBERS = 2**22  # of a saved array, or of a table of word vectors, that are checked
 CHARACTERS = 2**18  # of a long text that is split into tokens
 TOKENS = 2**16  # that are numbered
 

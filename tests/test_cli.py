@@ -142,8 +142,7 @@ def test_compare_exactly(mcsg):
     assert f"{found['similarity']:.2f}" in table
     assert re.search(r"for +\w+ \([AB]\) \+", table)
     assert (
-        "--criterion belongs to the model comparison: add --exact"
-        in mcsg("compare", a, b, "--criterion", "tic", code=1).err
+        "--criterion is for exact comparisons: add --exact" in mcsg("compare", a, b, "--criterion", "tic", code=1).err
     )
 
 

@@ -39,6 +39,7 @@ from sklearn_mcsg.report import _columns as columns_module
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _layout as layout
 from sklearn_mcsg.report import _page as page_module
+from sklearn_mcsg.report import _periods as periods_module
 from sklearn_mcsg.report import _words as words_module
 from sklearn_mcsg.text import ClusterSummary
 from sklearn_mcsg.text.terms import Terms
@@ -484,7 +485,7 @@ def test_columns_that_are_not_numbers_or_hardly():
 def periods_of(values, labels=None):
     texts = corpus(len(values))
     tree = clustered(texts).tree
-    found = columns_module.shown_periods({"when": values}, tree)
+    found = periods_module.shown_periods({"when": values}, tree)
     if not found:
         return None
     (column,) = found
@@ -511,7 +512,7 @@ def test_dates_are_counted_in_periods():
         [day.strftime("%d-%b-%Y") for day in days],
         [day.strftime("%b %Y") for day in days],
     ):
-        assert columns_module.undated_columns({"when": values}) == []
+        assert periods_module.undated_columns({"when": values}) == []
         found = periods_of(values)
         assert found["dates"]
         months = Counter(f"{day.year}-{day.month:02}" for day in days)
@@ -558,7 +559,7 @@ UNDATED = {
 
 @pytest.mark.parametrize(("values", "why"), UNDATED.values(), ids=UNDATED)
 def test_columns_that_look_like_dates_but_cannot_be_read_are_named(values, why):
-    (told,) = columns_module.undated_columns({"when": [*values, None]})
+    (told,) = periods_module.undated_columns({"when": [*values, None]})
     assert told == f"The column 'when' looks like dates, but {why}: write dates as 2022-12-31 to use them."
     found = periods_of(values * 6)
     assert found is None or not found["dates"]
@@ -577,7 +578,7 @@ def test_other_columns_do_not_look_like_dates():
         ["01/01/2022", "02/02/2022"],  # which can be read
         [1.5, 2.5],
     ):
-        assert columns_module.undated_columns({"when": values}) == [], values
+        assert periods_module.undated_columns({"when": values}) == [], values
 
 
 def test_categories_are_counted_and_other_columns_are_not():

@@ -15,6 +15,7 @@ from sklearn_mcsg.cli._shared import count, distinct, make_embedding, read_texts
 from sklearn_mcsg.text import KindComparison, KindInCluster, TextClusters, check_kinds, cluster_texts, shown_pvalue
 
 _TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
+_TESTED = "share", "share_elsewhere", "share_pvalue", "share_adjusted", "content_pvalue", "content_adjusted"
 _SMALL = 0.05  # corrected p-value up to which a kind of text is shown
 
 
@@ -94,11 +95,8 @@ def _records(clusters: TextClusters, kinds: KindComparison) -> Iterator[dict[str
     """Kinds of texts in clusters, with None for what was not tested."""
     for row in kinds:
         facts = {"cluster": row.cluster + 1, "label": clusters.summaries[row.cluster].title}
-        tested = {
-            name: None if isnan(value) else value
-            for name, value in vars(row).items()
-            if name.startswith(("share", "content"))
-        }
+        values = {name: getattr(row, name) for name in _TESTED}
+        tested = {name: None if isnan(value) else value for name, value in values.items()}
         words = {"words": row.words, "other_words": row.other_words}
         yield {**facts, "kind": row.kind, "texts": row.n_texts, **tested, **words}
 

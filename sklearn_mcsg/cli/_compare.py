@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._shared import (
+    check_criterion,
     make_embedding,
     make_pipeline,
     read_texts,
@@ -18,7 +19,6 @@ from sklearn_mcsg.cli._shared import (
     tell_if_unknown,
     tell_unless_english,
 )
-from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.engine.chance import FEW_GROUPS
 from sklearn_mcsg.explanation import Explanation
@@ -33,8 +33,7 @@ _LARGE = 5000  # in a larger corpus fitted texts and new ones differ as much by 
 
 def run(options: argparse.Namespace) -> None:
     """Compare two texts."""
-    if not options.exact and options.criterion != next(iter(CRITERIA)):
-        raise ValueError("--criterion belongs to the model comparison: add --exact.")
+    check_criterion(options)
     pipeline, calibration = _learn(options)
     pair = _read_pair(options, pipeline[0])
     a, b = pair[[0]], pair[[1]]

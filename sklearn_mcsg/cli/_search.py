@@ -14,6 +14,7 @@ import numpy as np
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
 from sklearn_mcsg.cli._shared import (
+    check_criterion,
     count,
     make_embedding,
     make_pipeline,
@@ -22,7 +23,6 @@ from sklearn_mcsg.cli._shared import (
     tell,
     tell_if_unknown,
 )
-from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import Queries, TextHits, TextSearch, TokenisedTexts, update_index
 from sklearn_mcsg.text.language import check_language
 from sklearn_mcsg.text.words import phrases_in
@@ -116,8 +116,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError("--language is for the search by words: leave it, or --exact and --words none, out.")
     if options.language not in (None, "none"):
         check_language(options.language)
-    if not options.exact and options.criterion != next(iter(CRITERIA)):
-        raise ValueError("--criterion is for exact comparisons: add --exact.")
+    check_criterion(options)
 
 
 def _check_order(options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli._corpus import Corpus, read_corpus
 from sklearn_mcsg.cli._terminal import escaped
+from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import (
     EmbeddingVectorizer,
     TokenisedTexts,
@@ -47,6 +48,12 @@ def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
 def make_embedding(options: argparse.Namespace, **params: Any) -> Pipeline:
     """The unfitted pipeline that makes texts points."""
     return make_text_embedding(**{**_settings(options), **_likelihood(options), **params})
+
+
+def check_criterion(options: argparse.Namespace) -> None:
+    """Raise if a criterion is chosen that would have no effect."""
+    if not options.exact and options.criterion != next(iter(CRITERIA)):
+        raise ValueError("--criterion is for exact comparisons: add --exact.")
 
 
 def _likelihood(options: argparse.Namespace) -> dict[str, str]:

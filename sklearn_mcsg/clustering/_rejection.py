@@ -2,8 +2,8 @@
 
     distances to the own centre --each point left out--> cube roots of squares --counted--> thresholds
 
-Nobody has said which points belong to clusters, so outliers are among those that thresholds are learnt from. Medians
-and lower quantiles do not see them, and tell which points are outliers.
+Thresholds are learnt from all points, and outliers are among them. Medians and lower quantiles hardly depend on
+outliers, so they tell which points are.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from scipy.stats import norm
 
 from sklearn_mcsg.clustering._points import PointClusters
 
-_FEW = 10  # members of a cluster that has the quantiles of all clusters together, if it has fewer
+_FEW = 10  # members: a cluster with fewer gets the quantiles of all clusters together
 _QUANTILES = norm.cdf(-1), 0.5  # the first is one standard deviation below the second
 _OUTLYING = 6.0  # standard deviations above the median
-_ROUNDING = 8  # times the precision of numbers, relative to the largest coordinate: equal points are never rejected
+_ROUNDING = 8  # times the precision of the largest coordinate, so that equal points are never rejected
 
 
 def reject_points(
@@ -76,7 +76,7 @@ def thresholds_of(
     16 % quantile q has the standard deviation m - q. These two are those of each cluster, or of all clusters together
     if it has few members. How far members lie above m, in units of m - q, is compared over all clusters: the threshold
     is the distance that a share `level` of them exceeds, counted, so that nothing depends on the tail of the normal
-    distribution. Beyond six units are outliers, which would raise the threshold.
+    distribution. Points beyond six units are outliers and do not count, because they would raise the threshold.
     """
     known = np.flatnonzero(np.isfinite(left_out))
     if not len(known):

@@ -33,7 +33,7 @@ def cluster_stability(
     points : ndarray of shape (n_points, n_components)
         The points.
     labels : ndarray of shape (n_points,)
-        Their clusters: 0, 1, ...; points with the label -1 are clustered again, and counted nowhere.
+        Their clusters: 0, 1, ...; points with the label -1 are clustered again, but not counted.
     n_clusters : int
         Number of clusters.
     by_cosine : bool, default=False
@@ -52,7 +52,7 @@ def cluster_stability(
     divided into the same number of clusters. A pair counts for a cluster if one of its points at least belongs to it
     and the two are together in the given clusters or in those of their half; the stability is the share of these pairs
     that are together in both. If only the pairs of the cluster itself counted, parts of a cluster that was divided for
-    no reason would look stable: where another cluster is divided, they are together again.
+    no reason would look stable, because halves often divide another cluster in place of it.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def cluster_stability(
     """
     rng = check_random_state(random_state)
     rows = sampled_rows(len(points), sample_size, rng)
-    own, both, either = np.zeros((3, n_clusters))
+    pairs = np.zeros((3, n_clusters))
     with progress(verbose, 2 * _SPLITS, "clustering halves", " halves") as advance:
         for _ in range(_SPLITS):
             for half in np.array_split(rng.permutation(rows), 2):
@@ -80,14 +80,17 @@ def cluster_stability(
                     random_state=rng,
                     n_jobs=n_jobs,
                 )
-                for total, pairs in zip((own, both, either), _pairs_of(labels[half], again, n_clusters), strict=True):
-                    total += pairs
+                pairs += _pairs_of(labels[half], again, n_clusters)
                 advance(1)
+    own, both, either = pairs
     return np.where(own > 0, both / np.maximum(either, 1), np.nan)
 
 
-def _pairs_of(labels: np.ndarray, again: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs with a point of each cluster: together in it, together in both partitions, and in at least one of them."""
+def _pairs_of(labels: np.ndarray, again: np.ndarray, k: int) -> np.ndarray:
+    """Pairs with a point of each cluster: together in it, together in both partitions, and in at least one of them.
+
+    There is one row for each of the three counts, and one column per cluster.
+    """
     known = labels >= 0
     shared = np.zeros((k, int(again.max()) + 1))
     np.add.at(shared, (labels[known], again[known]), 1)
@@ -95,4 +98,4 @@ def _pairs_of(labels: np.ndarray, again: np.ndarray, k: int) -> tuple[np.ndarray
     own = sizes * (sizes - 1) / 2
     both = (shared * (shared - 1) / 2).sum(axis=1)
     joined = (shared * (shared.sum(axis=0) - shared)).sum(axis=1)  # with points of other clusters
-    return own, both, own + joined
+    return np.array([own, both, own + joined])

@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg.clustering.tree import ClusterTree
+from sklearn_mcsg.engine.chance import N_PAIRS, random_pairs
 from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
@@ -24,7 +25,6 @@ MOST_CHARACTERS = 2000  # of a text; the rest is not shown
 _FEWEST_CHARACTERS = 250  # of a text, if there is no room for more
 _TEXT_BYTES = 4_000_000  # of all texts: if they are longer, each is cut after fewer characters
 _TYPICAL = 3  # texts of each cluster that are always shown
-_N_PAIRS = 20_000  # random pairs for p-values
 _FEW_PAIRS = 100  # with fewer random pairs no p-values are shown
 _N_WORDS = 8  # of a node of the tree
 _N_OUTLIERS = 40
@@ -67,12 +67,10 @@ def shown_points(points: np.ndarray, room: int) -> dict[str, Any]:
 
 def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:
     """Distances of random pairs of texts times 20,000, in ascending order; none if there are few pairs."""
-    n = len(points)
-    if n * (n - 1) // 2 < _FEW_PAIRS:
+    left, right = random_pairs(len(points), N_PAIRS, random_state)
+    if len(left) < _FEW_PAIRS:
         return pack(np.empty(0, np.uint16))
-    left = random_state.randint(n, size=_N_PAIRS)
-    right = (left + random_state.randint(1, n, size=_N_PAIRS)) % n
-    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(_N_PAIRS, POINTS))
+    pairs = ((points[left[batch]], points[right[batch]]) for batch in gen_batches(len(left), POINTS))
     distances = np.concatenate([compare_unit_rows(a, b, "distance") for a, b in pairs])
     return pack(np.rint(20_000 * np.sort(distances)).astype(np.uint16))
 

@@ -21,9 +21,10 @@ from sklearn.utils import check_random_state
 from sklearn_mcsg._version import __version__
 from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _words as words
-from sklearn_mcsg.report._columns import shown_columns, shown_periods, undated_columns
+from sklearn_mcsg.report._columns import shown_columns
 from sklearn_mcsg.report._layout import map_of
 from sklearn_mcsg.report._packing import pack
+from sklearn_mcsg.report._periods import shown_periods, undated_columns
 from sklearn_mcsg.report._report import Report
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
 
@@ -195,7 +196,7 @@ def _plain(clusters: TextClusters) -> str:
     """The clusters as a list, for readers without script."""
     typical = ((summary, clusters.texts[summary.members[0]]) for summary in clusters.summaries)
     return "\n".join(
-        f"<li><strong>{_safe(summary.name or ', '.join(summary.words[:3]) or 'no words')}</strong> "
+        f"<li><strong>{_safe(summary.title or 'no words')}</strong> "
         f"({_count(len(summary.members), 'text')}), such as: <q>{_safe(text[:_PLAIN_CHARACTERS])}</q></li>"
         for summary, text in typical
     )

@@ -25,7 +25,7 @@ from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.indexed import IndexedGroups
 
-_LARGE = 2000  # groups: an embedding of so many places new ones like its own
+_LARGE = 2000  # groups: an embedding that learnt from so many places new ones like its own
 _N_FOLDS = 10
 
 
@@ -107,7 +107,7 @@ class RandomPairs:
         return null.pvalue(size.ravel(), distances.ravel()).reshape(indices.shape)
 
     def _state(self, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-        """A given random state, or that of the similarity as it is now, or 0: who only asks gets the same again."""
+        """A given random state, or a copy of the similarity's, or 0: repeated calls then draw the same pairs."""
         if random_state is not None:
             return check_random_state(random_state)
         own = getattr(self.index.last, "random_state", None)
@@ -132,7 +132,7 @@ class RandomPairs:
         if queries is None:
             n_pairs = min(n_pairs, len(index) * (len(index) - 1) // 2)
             queries, own = (None, np.arange(len(index))) if self.draw is None else self.draw(n_pairs, random_state)
-            if queries is not None and not len(queries):  # texts of signs that are no words
+            if queries is not None and not len(queries):  # no random query has a word
                 return self._drawn_among(n_pairs, random_state)
         weights = index.sizes if queries is None else queries.totals
         per_query = -(-n_pairs // len(weights))
@@ -155,7 +155,7 @@ def _needs_folds(index: IndexedGroups) -> bool:
 def _folds(
     index: IndexedGroups, n_queries: int, own: np.ndarray | None, random_state: np.random.RandomState
 ) -> Iterator[_Fold]:
-    """Queries with the groups to compare them with; all with all where folds are not needed."""
+    """Queries with the groups to compare them with: all groups, where folds are not needed."""
     if own is None or not _needs_folds(index):
         yield _Fold(index.comparer, np.arange(len(index)), np.arange(n_queries))
         return
@@ -170,7 +170,7 @@ def _folds(
 
 
 def _prepared(comparer: Comparer, index: IndexedGroups, queries: Groups | None, asked: np.ndarray) -> Any:
-    """Some queries, prepared to be compared; those that are indexed groups as points of an embedding."""
+    """Some queries, prepared to be compared. Without queries, they are indexed groups, embedded by the comparer."""
     if queries is not None:
         return comparer.keeping(queries[asked]).prepared
     comparison: Any = comparer.comparison

@@ -12,12 +12,14 @@ duplicates, clusters and segments with words that describe them, searches, and e
     _vectorizer, _recipes       texts as groups, and the pipelines that we recommend
     _calibration                p-values of pairs of texts
     _clusters, terms            clusters, and the words that label them
-    _kinds, _deciding           kinds of texts in clusters, and the words that make a difference
+    _kinds, _kind_table         kinds of texts in clusters, tested and as a table
+    _deciding                   the words that make the difference of two samples
     _segments, sentences        segments of a sequence of texts, and the sentences of a running text
     _duplicates, _near_copies   near-duplicates, and the comparison of their words
     wording, _variants          words of texts written in one way: markup, numbers, British and American spelling
     _misspellings               words with typing errors
-    _search, words, language    search by the embedding, by BM25 of stems and by phrases, and saved indexes
+    _queries, _search, words    queries, and search by the embedding, by BM25 of stems and by phrases
+    _saved                      saved indexes, which grow with their texts
 """
 
 from sklearn_mcsg.text._calibration import TextCalibration, calibrate_texts
@@ -25,9 +27,12 @@ from sklearn_mcsg.text._clusters import ClusterSummary, TextClusters, cluster_te
 from sklearn_mcsg.text._deciding import deciding_words
 from sklearn_mcsg.text._duplicates import find_duplicate_texts
 from sklearn_mcsg.text._files import load_word_vectors
-from sklearn_mcsg.text._kinds import KindComparison, KindInCluster, check_kinds, shown_pvalue
+from sklearn_mcsg.text._kind_table import KindComparison, KindInCluster, shown_pvalue
+from sklearn_mcsg.text._kinds import check_kinds
+from sklearn_mcsg.text._queries import Queries
 from sklearn_mcsg.text._recipes import explain_texts, make_text_embedding, make_text_similarity
-from sklearn_mcsg.text._search import Queries, TextHits, TextSearch, update_index
+from sklearn_mcsg.text._saved import update_index
+from sklearn_mcsg.text._search import TextHits, TextSearch
 from sklearn_mcsg.text._segments import TextSegments, segment_texts
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._tokens import tokenize

@@ -18,7 +18,8 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg.clustering import PointClusters, cluster_points, cluster_stability
 from sklearn_mcsg.clustering.tree import ClusterTree
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.text._kinds import KindComparison, check_kinds, compare_kinds
+from sklearn_mcsg.text._kind_table import KindComparison
+from sklearn_mcsg.text._kinds import check_kinds, compare_kinds
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts

@@ -1,15 +1,11 @@
-"""Search of texts by what they mean and by the words they have, and its saved indexes."""
+"""Search of texts by what they mean and by the words they have."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -21,21 +17,20 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_mcsg import storage
 from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._sklearn import HasMethods, Interval
-from sklearn_mcsg._version import __version__
 from sklearn_mcsg.engine.chance import N_PAIRS, warn_of_few_groups
-from sklearn_mcsg.groups import Groups, offsets_of
+from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.checks import check_indices
 from sklearn_mcsg.search import GroupNeighbors, groups_of, search_of
 from sklearn_mcsg.search.nearest import smallest
 from sklearn_mcsg.search.random_pairs import RandomPairs
 from sklearn_mcsg.similarity.estimator import snapshot, split_pipeline
+from sklearn_mcsg.text._queries import Queries, Query
 from sklearn_mcsg.text._recipes import explained, make_text_embedding
-from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens, check_texts
+from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.language import check_language
-from sklearn_mcsg.text.words import WordIndex, import_bm25s, phrases_in, words_of
+from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
-Query = str | Sequence[str]  # a text, or several texts that are one query
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
 _TEXTS_PER_QUERY = 5  # that a random query is compared with
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
@@ -63,71 +58,6 @@ class TextHits(NamedTuple):
     distances: np.ndarray
     word_scores: np.ndarray | None
     pvalues: np.ndarray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """Queries whose texts are split into words once.
-
-    Attributes
-    ----------
-    texts : TokenisedTexts
-        The texts of all queries, query after query.
-    offsets : ndarray of int
-        Where each query begins among them, and the end of the last.
-    phrases : list of lists of str
-        What each query has in quotes, which a text must contain to be found.
-    """
-
-    texts: TokenisedTexts
-    offsets: np.ndarray
-    phrases: list[list[str]]
-
-    @classmethod
-    def of(cls, X: Sequence[Query] | Queries) -> Queries:
-        """Read queries, unless that has been done; each text of `TokenisedTexts` is a query.
-
-        Only a string has phrases. Texts of a list, and `TokenisedTexts`, are examples, whose quotes are their own.
-        """
-        if isinstance(X, Queries):
-            return X
-        if isinstance(X, TokenisedTexts):
-            return cls(X, np.arange(len(X) + 1), [[]] * len(X))
-        if isinstance(X, str):
-            raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        if not isinstance(X, Iterable):
-            raise TypeError(f"A list of queries is expected, got {type(X).__name__}.")
-        X = list(X)
-        if not X:
-            raise ValueError("There are no queries: give at least one.")
-        given = list(X)
-        phrases = [phrases_in(query) if isinstance(query, str) else [] for query in given]
-        queries = [[query] if isinstance(query, str) else query for query in given]
-        for i, query in enumerate(queries):
-            if not isinstance(query, Sequence):
-                raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
-            if not query:
-                raise ValueError(f"Query {i} is an empty list: at least one text is required.")
-        texts = TokenisedTexts.of(chain.from_iterable(queries))
-        return cls(texts, offsets_of([len(query) for query in queries]), phrases)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, queries: np.ndarray) -> Queries:
-        """Some of the queries, given by a mask."""
-        sizes = np.diff(self.offsets)
-        phrases = [self.phrases[i] for i in np.flatnonzero(queries)]
-        return Queries(self.texts[np.repeat(queries, sizes)], offsets_of(sizes[queries]), phrases)
-
-    def texts_of(self, i: int) -> TokenisedTexts:
-        """The texts of one query."""
-        return self.texts[self.offsets[i] : self.offsets[i + 1]]
-
-    def words(self, tokenizer: Any) -> Tokens:
-        """The words of each query."""
-        words = words_of(self.texts, tokenizer)
-        return Tokens(words.distinct, words.numbers, words.offsets[self.offsets])
 
 
 @storage.register
@@ -577,93 +507,3 @@ def _spread(hits: TextHits, asked: np.ndarray) -> TextHits:
 def _tokenizer_of(vectorizer: Any) -> Any:
     """The tokenizer of a pipeline's first step; None if it has none of its own."""
     return getattr(vectorizer[0], "tokenizer", None)
-
-
-class IndexUpdate(NamedTuple):
-    """An index of texts, and how it was obtained.
-
-    Attributes
-    ----------
-    index : GroupNeighbors or TextSearch
-        The index, which holds all texts.
-    n_reused : int
-        Number of texts that the saved index already held; 0 if it was rebuilt.
-    replaced : bool
-        Whether a saved index of other texts or settings was replaced.
-    """
-
-    index: Any
-    n_reused: int
-    replaced: bool
-
-
-def update_index(
-    path: Any, similarity: Any, texts: Iterable[str], *, n_jobs: int | None = None, verbose: int = 0
-) -> IndexUpdate:
-    """Open the saved index of a list of texts; add missing texts, or rebuild it if it does not match.
-
-    A saved index matches if it was made by the same version, with the same parameters and word vectors, and holds the
-    first texts of the list.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder of the index.
-    similarity : Pipeline or TextSearch
-        What compares groups: a pipeline for texts that is not fitted, as `make_text_similarity` or
-        `make_text_embedding` builds it, or a search that is to be saved with the words of the texts.
-    texts : iterable of str
-        The texts: all that the index is to hold.
-    n_jobs : int, default=None
-        Number of parallel jobs, as in joblib.
-    verbose : int, default=0
-        Whether to show progress bars.
-
-    Returns
-    -------
-    update : IndexUpdate
-        With `index`, `n_reused` and `replaced`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sklearn_mcsg import TextSearch, update_index
-    >>> texts = ["A cat sat on the mat.", "Shares fell on Monday.", "It rained all day."]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = update_index(Path(folder, "index"), TextSearch(), texts[:2])
-    ...     second = update_index(Path(folder, "index"), TextSearch(), texts)
-    >>> first.n_reused, second.n_reused, second.index.n_texts_
-    (0, 2, 3)
-    """
-    texts = texts if isinstance(texts, TokenisedTexts) else list(check_texts(texts))
-    storage.check_place(path)
-    note = storage.read_note(path)
-    index = clone(similarity) if isinstance(similarity, TextSearch) else GroupNeighbors(similarity)
-    while n_reused := _n_reusable(similarity, texts, note):
-        try:
-            index = storage.load(path, type(index), note=note)
-            break
-        except storage.ReplacedError:  # by another process, since its note was read
-            note = storage.read_note(path)
-    index.set_params(n_jobs=n_jobs, verbose=verbose)
-    if n_reused and n_reused == len(texts):
-        return IndexUpdate(index, n_reused, replaced=False)
-    fingerprint = _fingerprint(similarity, texts)  # before the word vectors are read: afterwards, they may be others
-    index = index.partial_fit(texts[n_reused:]) if n_reused else index.fit(texts)
-    storage.save(path, index, note=[len(texts), fingerprint])
-    return IndexUpdate(index, n_reused, replaced=note is not None and not n_reused)
-
-
-def _n_reusable(similarity: Any, texts: Sequence[str], note: Any) -> int:
-    """Number of leading texts that a saved index holds; 0 if its texts or settings differ."""
-    match note:
-        case [int(n_texts), str(fingerprint)] if 0 < n_texts <= len(texts):
-            return n_texts if fingerprint == _fingerprint(similarity, texts[:n_texts]) else 0
-    return 0
-
-
-def _fingerprint(similarity: Any, texts: Sequence[str]) -> str:
-    """A hash of everything that an index depends on."""
-    settings = [__version__, storage.fingerprint(clone(similarity))]
-    return hashlib.sha256(json.dumps([settings, list(texts)]).encode()).hexdigest()

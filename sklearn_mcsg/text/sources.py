@@ -16,7 +16,7 @@ from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg.groups.checks import check_numeric
 from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
-from sklearn_mcsg.text.tables import PieceIds, SideBySide, SpellingTable, StaticTable, Table, WordTable
+from sklearn_mcsg.text.tables import PieceIds, SideBySide, SpellingTable, StaticTable, Table, WordTable, blocks_of
 
 T = TypeVar("T", WordTable, StaticTable)
 _MOST_OPENED = 4  # tables of files that are kept
@@ -211,18 +211,16 @@ def _checked(words: Any, vectors: Any) -> WordTable:
     if len(table.rows) < len(words):
         twice, _ = Counter(words).most_common(1)[0]
         raise ValueError(f"The word {twice!r} is given twice: keep one of its vectors.")
-    step = max(1, 2**22 // max(1, vectors.shape[1]))
-    for start in range(0, len(vectors), step):
-        finite = np.isfinite(vectors[start : start + step]).all(axis=1)
+    for rows in blocks_of(vectors):
+        finite = np.isfinite(vectors[rows]).all(axis=1)
         if not finite.all():
-            word = words[start + int(np.argmin(finite))]
+            word = words[rows.start + int(np.argmin(finite))]
             raise ValueError(f"The vector of {word!r} holds NaN or infinity: leave this word out.")
     return _not_zero(table)
 
 
 def _not_zero(table: WordTable) -> WordTable:
-    step = max(1, 2**22 // max(1, table.width))
-    if not any(table.vectors[start : start + step].any() for start in range(0, len(table.words), step)):
+    if not any(table.vectors[rows].any() for rows in blocks_of(table.vectors)):
         raise ValueError(f"All {len(table.words)} vectors are zero: choose a table that was trained.")
     return table
 

@@ -11,7 +11,7 @@ All give the vectors of words, their lengths, and how frequent they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ from scipy import sparse
 
 from sklearn_mcsg._disk import FileContent
 from sklearn_mcsg._lazy import lazy
-from sklearn_mcsg._memory import VECTORS, count_within
+from sklearn_mcsg._memory import NUMBERS, VECTORS, count_within
 from sklearn_mcsg.text._spelling import LONGEST_WORD, sample, spelled
 from sklearn_mcsg.text._tokenised import places_of
 
@@ -68,9 +68,7 @@ class WordTable:
     @lazy
     def median_norm(self) -> float:
         """Median length of the vectors."""
-        step = max(1, 2**22 // max(1, self.width))
-        starts = range(0, len(self.vectors), step)
-        norms = [lengths(self.vectors[start : start + step]) for start in starts]
+        norms = [lengths(self.vectors[rows]) for rows in blocks_of(self.vectors)]
         median = float(np.median(np.concatenate(norms)))
         if not median > 0:
             raise ValueError("Half of the word vectors have length 0: weighting='norm' cannot be used with them.")
@@ -313,6 +311,12 @@ Table = WordTable | SideBySide
 def tables_in(table: Table) -> tuple[Any, ...]:
     """The tables that stand side by side, or a single one."""
     return table.tables if isinstance(table, SideBySide) else (table,)
+
+
+def blocks_of(vectors: np.ndarray) -> Iterator[slice]:
+    """Rows of a table that are looked at at a time."""
+    step = max(1, NUMBERS // max(1, vectors.shape[1]))
+    return (slice(start, start + step) for start in range(0, len(vectors), step))
 
 
 def lengths(vectors: np.ndarray) -> np.ndarray:

@@ -129,7 +129,7 @@ class WordIndex:
 
     def extended(self, words: Tokens) -> WordIndex:
         """An index of more texts."""
-        places = {word: i for i, word in enumerate(self.vocabulary)}
+        places = dict(self._places)
         new = np.array([places.setdefault(word, len(places)) for word in words.distinct], dtype=np.int32)
         sizes = np.concatenate([np.diff(self.offsets), np.diff(words.offsets)])
         ids = np.concatenate([self.ids, new[words.numbers]])
