@@ -1,7 +1,6 @@
 """Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
 
 import sys
-import warnings
 
 import numpy as np
 import pytest
