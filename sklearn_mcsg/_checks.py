@@ -15,7 +15,7 @@ def check_number(value: object, name: str) -> None:
 
 def check_positive_integer(value: object, name: str) -> None:
     """Raise unless a value is a positive integer."""
-    if not isinstance(value, Integral) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}.")
 
 

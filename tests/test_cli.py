@@ -639,6 +639,13 @@ def test_one_text_has_no_clusters(mcsg, tmp_path):
     assert "only one text: clusters need two or more" in mcsg("cluster", path, code=1).err
 
 
+def test_equal_texts_are_one_cluster_whatever_was_requested(mcsg, tmp_path):
+    (tmp_path / "equal.txt").write_text("Cats sleep all day.\n" * 30, encoding="utf8")
+    written = mcsg("cluster", tmp_path / "equal.txt", "-n", 2)
+    assert written.out.startswith("30 texts in 1 cluster (2 were requested)")
+    assert written.err == "mcsg: warning: All groups are equal, so there are fewer clusters than n_clusters=2.\n"
+
+
 @pytest.fixture(scope="module")
 def sequence(tmp_path_factory):
     """Twelve texts on each of three topics, one after the other."""

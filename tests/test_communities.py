@@ -1,7 +1,6 @@
 """Clusters in the embedding: planted ones are found, large collections as small ones, and new groups are placed."""
 
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -146,9 +145,19 @@ def test_few_and_equal_groups():
     assert_array_equal(equal.labels_, 0)
     assert cluster_points(np.eye(4)[[0, 0, 1, 1]], by_cosine=True, n_neighbors=2).labels.tolist() == [0, 0, 1, 1]
     assert_array_equal(find_communities(neighbour_graph(np.eye(3), 2, by_cosine=True), 1.0, 0), np.zeros(3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert GroupClustering(4).fit([np.eye(3)] * 3 + [np.ones((2, 3))] * 3).n_clusters_ >= 1
+
+
+@pytest.mark.parametrize("n_different", [1, 3])
+def test_equal_groups_are_never_divided(n_different):
+    X, _ = planted(n_different)
+    repeated, truth = X[np.tile(np.arange(n_different), 20)], np.tile(np.arange(n_different), 20)
+    found = GroupClustering(random_state=0).fit(repeated).labels_
+    assert_array_equal(found, found[truth])
+    why = "All groups are equal, so" if n_different == 1 else "Only 3 groups are different, so"
+    with pytest.warns(UserWarning, match=f"^{why} there are fewer clusters than n_clusters=5"):
+        clustering = GroupClustering(5, random_state=0).fit(repeated)
+    assert_array_equal(clustering.labels_, truth)
+    assert_array_equal(clustering.predict(repeated), truth)
 
 
 def test_errors(monkeypatch):
@@ -164,7 +173,7 @@ def test_errors(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.filterwarnings("ignore:Only [0-9]+ groups are different")
 @parametrize_with_checks(
     [
         GroupClustering(random_state=0),

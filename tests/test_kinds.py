@@ -174,6 +174,7 @@ BAD = {
     "nan": ([1.0, np.nan] * 60, ValueError, "no value for 60 of 120 texts, the first at position 1"),
     "empty": (["a", "b", " "] * 40, ValueError, "no value for 40 of 120 texts"),
     "a name": ("topic", TypeError, "by must hold one kind per text, such as a column of a table, got 'topic'"),
+    "a long text": ("x" * 10**6, TypeError, r"of a table, got 'x{59}\.$"),
     "a number": (5, TypeError, "by must hold one kind per text"),
 }
 

@@ -365,7 +365,7 @@ def test_what_cannot_be_calibrated():
     index, groups = make_index()
     search = make_search()
     for one in (index, search):
-        for n_pairs in (0, 2.5, None):
+        for n_pairs in (0, 2.5, None, True):
             with pytest.raises(ValueError, match="n_pairs must be a positive integer"):
                 one.calibrate(n_pairs=n_pairs)
     before = index.kneighbors(groups[:2], return_pvalue=True)[2]

@@ -1,5 +1,6 @@
 """Two samples of groups: the test against plain definitions, its level, its parts, and what it refuses."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -73,6 +74,7 @@ def test_points_by_the_definition():
     [
         *(ModelComparisonSimilarity(name, "tic") for name in LIKELIHOODS),
         ModelComparisonSimilarity(criterion="bayes"),
+        *(ModelComparisonSimilarity(name, balanced=True) for name in LIKELIHOODS),
         *(GroupEmbedding(name, normalize=normalize) for name in LIKELIHOODS for normalize in (False, True)),
         GroupEmbedding(prior_strength=2, normalize=True),
     ],
@@ -114,6 +116,14 @@ def test_the_level_holds_where_vectors_depend_on_each_other(similarity):
     assert np.count_nonzero(np.array(pvalues) <= 0.1) <= 13
     single = ModelComparisonSimilarity(random_state=0).paired_test(*(np.concatenate(draw(i, 12)) for i in (0, 1)))
     assert single.pvalue <= 0.01
+
+
+@pytest.mark.parametrize("similarity", [None, GroupEmbedding(), GroupEmbedding("trend")], ids=str)
+def test_equal_samples_have_no_shares_of_rounding(similarity):
+    X = draw(0, 8)
+    found = compare_samples(X, X[::-1], similarity=similarity, n_permutations=99, random_state=0)
+    assert found.pvalue == 1
+    assert re.findall(r"[0-9]+ %", repr(found)) == ["0 %"] * 8
 
 
 def test_samples_may_change_places():

@@ -723,6 +723,14 @@ def test_small_units_are_told_with_the_factor_that_helps(likelihood, scale, lear
     assert_allclose(ModelComparisonSimilarity(likelihood, reg_covar=float(noise)).pairwise(small), truth, rtol=1e-3)
 
 
+def test_the_smallest_units_get_one_warning():
+    """The ratio of the variances to reg_covar is not representable."""
+    tiny = [1e-160 * x for x in np.random.default_rng(0).normal(size=(12, 10, 4))]
+    with pytest.warns(UserWarning, match=r"Multiply all vectors by 1e\+160") as told:
+        ModelComparisonSimilarity().fit(tiny)
+    assert len(told) == 1
+
+
 def test_no_warning_where_units_are_not_the_reason():
     rng = np.random.default_rng(0)
     X = [np.column_stack([rng.normal(size=(10, 2)), np.full(10, 0.1)]) for _ in range(12)]

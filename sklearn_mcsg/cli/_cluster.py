@@ -41,7 +41,9 @@ def run(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         verbose=not options.quiet,
     )
-    how = "as many as are found again in halves of the texts" if options.n_clusters is None else "as requested"
+    how = "as many as are found again in halves of the texts"
+    if options.n_clusters is not None:
+        how = "as requested" if len(clusters) == options.n_clusters else f"{options.n_clusters} were requested"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
         _write_report(options, corpus, clusters, how)
     kinds = None if by is None else clusters.compare(by, verbose=not options.quiet)

@@ -11,6 +11,7 @@ divided.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -163,16 +164,23 @@ def cluster_sample(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> tuple[np.ndarray, dict[float, int]]:
-    """The cluster of each of a moderate number of points, and the numbers of clusters at other resolutions."""
+    """The cluster of each of a moderate number of points, and the numbers of clusters at other resolutions.
+
+    There are no more clusters than different points: equal ones would be divided at random.
+    """
     seed = int(random_state.randint(2**31))
+    most = n_different(points)
+    if n_clusters is not None and n_clusters > most:
+        groups = "All groups are equal" if most == 1 else f"Only {most} groups are different"
+        warnings.warn(f"{groups}, so there are fewer clusters than n_clusters={n_clusters}.", stacklevel=4)
     alternatives: dict[float, int] = {}
     with progress(verbose, 3, "clustering", " steps") as advance:
         if n_clusters is None:
             found = find_number(points, n_neighbors, random_state, n_jobs, by_cosine=by_cosine)
-            k = _times(found, resolution, len(points))
-            alternatives = {float(f * resolution): _times(found, f * resolution, len(points)) for f in _ALTERNATIVES}
+            k = _times(found, resolution, most)
+            alternatives = {float(f * resolution): _times(found, f * resolution, most) for f in _ALTERNATIVES}
         else:
-            k = int(n_clusters)
+            k = min(int(n_clusters), most)
         advance(1)
         near = min(n_neighbors, len(points) // (2 * k))  # most of them are in the same cluster, if it has the mean size
         if near < _FEWEST_NEIGHBORS:
@@ -187,6 +195,11 @@ def cluster_sample(
             labels = divide.without_loose(labels)
         advance(1)
     return labels, alternatives
+
+
+def n_different(points: np.ndarray) -> int:
+    """Number of different points."""
+    return len({point.tobytes() for point in points})
 
 
 def _times(number: int, factor: float, most: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_mcsg.clustering._points import cluster_sample, sampled_rows
+from sklearn_mcsg.clustering._points import cluster_sample, n_different, sampled_rows
 from sklearn_mcsg.engine.parallel import progress
 
 _SPLITS = 4  # into halves
@@ -74,7 +74,7 @@ def cluster_stability(
                 some = points[half]
                 again, _ = cluster_sample(
                     some,
-                    min(n_clusters, len(np.unique(some, axis=0))),
+                    min(n_clusters, n_different(some)),
                     by_cosine=by_cosine,
                     n_neighbors=n_neighbors,
                     random_state=rng,

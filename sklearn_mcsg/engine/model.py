@@ -100,8 +100,8 @@ class GroupModel:
             limits = variances * freedom / (2 * gammaincinv(freedom / 2, _CHANCE / len(variances)))
         small = variances[~is_constant & (limits < _OUTWEIGHED * self.reg_covar)]
         if len(small) > _SHARE * len(variances):
-            least = small.min()
-            factor = np.sqrt(self.reg_covar / _UNASKED / least)
+            least = float(small.min())
+            factor = np.sqrt(self.reg_covar / _UNASKED) / np.sqrt(least)
             warnings.warn(
                 f"reg_covar={self.reg_covar:g} outweighs the vectors: the variance of {len(small)} of {len(variances)} "
                 f"features is less than {_OUTWEIGHED} times reg_covar. Multiply all vectors by {factor:.0e}, or set "

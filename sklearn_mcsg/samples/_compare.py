@@ -74,19 +74,21 @@ class SampleComparison:
         parts = {
             f"{name}[{i}]": part for name, own in zip("XY", self.groups, strict=True) for i, part in enumerate(own)
         }
-        lines.append(f"  groups:   {_listed(parts, self.statistic)}")
+        is_rounding = abs(self.statistic) <= _ROUNDING * max(map(abs, parts.values()))  # the samples are equal
+        whole = np.inf if is_rounding else self.statistic
+        lines.append(f"  groups:   {_listed(parts, whole)}")
         if self.features is not None:
-            lines.append(f"  features: {_listed(dict(enumerate(self.features)), self.statistic)}")
+            lines.append(f"  features: {_listed(dict(enumerate(self.features)), whole)}")
         if self.words:
             words = {name: part.sum() for name, part in self.words.items()}
-            lines.append(f"  words:    {_listed(words, self.statistic)}")
+            lines.append(f"  words:    {_listed(words, whole)}")
         return "\n".join(lines)
 
 
 def _listed(parts: dict[Any, float], whole: float, n_shown: int = 4) -> str:
     """The largest parts, as shares of the whole."""
     largest = sorted(parts, key=lambda name: -parts[name])[:n_shown]
-    return ", ".join(f"{name} {100 * parts[name] / (whole or 1):+.0f} %" for name in largest)
+    return ", ".join(f"{name} {100 * parts[name] / whole:+.0f} %" for name in largest)
 
 
 def compare_samples(
@@ -215,8 +217,8 @@ def _by_models(
         sides = [model.padded(_pooled(model, single, rows)) for rows in (divided[batch, :n], divided[batch, n:])]
         own = sum(model.likelihood.log_likelihood(side) for side in sides)
         found.append(2 * (own - model.likelihood.log_likelihood(model.likelihood.pool(*sides))))
-    placed = model.placed(groups)
-    explanation = explain_groups(model, (united(placed[:n]), united(placed[n:])))
+    weighted, model = model.weighted(model.placed(groups)), replace(model, balanced=False)
+    explanation = explain_groups(model, (united(weighted[:n]), united(weighted[n:])))
     of_features = explanation.features
     features = None if of_features is None else -(of_features[0].sum(axis=0) + of_features[1].sum(axis=0))
     return np.concatenate(found), -np.concatenate(explanation.vectors), features

@@ -38,7 +38,7 @@ def check_kinds(
     `places` says where each text is, for the error about missing values.
     """
     if isinstance(by, str) or not hasattr(by, "__iter__"):
-        raise TypeError(f"{name} must hold one kind per text, such as a column of a table, got {by!r}.")
+        raise TypeError(f"{name} must hold one kind per text, such as a column of a table, got {by!r:.60}.")
     values = list(by)
     if len(values) != n_texts:
         raise ValueError(f"{name} must hold one kind per text: got {len(values)} values for {n_texts} texts.")
