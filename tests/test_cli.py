@@ -1215,6 +1215,9 @@ BROKEN = {
     "escaped.jsonl": (rb'"a\u0000"', "escaped.jsonl, line 1: the text holds a NUL character"),
     "surrogate.jsonl": (b'"a"\n"\\ud83d"', "surrogate.jsonl, line 2: half of a surrogate pair"),
     "nul.txt": ("one\ntwo\n".encode("utf-16-le"), "nul.txt, line 1: a NUL character. A file in UTF-16"),
+    "table.xlsx": (b"PK\x03\x04\x14\x00\x06\x00", "table.xlsx: not a file of text. Save its texts as .txt or .csv"),
+    "paper.pdf": (b"%PDF-1.7\n%\xe2\xe3\n", "paper.pdf: not a file of text"),
+    "packed.csv": (b"\x1f\x8b\x08\x00", "packed.csv: not a file of text"),
     "junk.parquet": (b"junk", "junk.parquet: not Parquet"),
 }
 

@@ -121,6 +121,39 @@ def test_from_labels():
         Groups.from_labels(X, list("abcde"), weights=np.ones(6))
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a", np.nan, "b", None],
+        [1.0, np.nan, 2.0, np.nan],
+        np.array([1.0, np.nan, 2.0, np.nan]),
+        np.array(["2024-01-01", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]"),
+        pd.Series(["a", None, "b", None], dtype="string"),
+        pd.Series([1, None, 2, None], dtype="Int64"),
+        pd.Categorical(["a", None, "b", None]),
+    ],
+    ids=["list", "floats", "array", "dates", "strings", "integers", "categories"],
+)
+def test_from_labels_refuses_missing_ones(labels):
+    with pytest.raises(
+        ValueError, match="^labels has no value for 2 of 4 rows, the first is row 1: leave these rows out"
+    ):
+        Groups.from_labels(np.eye(4), labels)
+    assert Groups.from_labels(np.eye(2), ["nan", ""])[1].tolist() == ["", "nan"]
+
+
+def test_words_are_not_groups():
+    with pytest.raises(
+        TypeError, match="^X holds strings, but must hold groups of vectors. For texts use make_text_emb"
+    ):
+        validate_groups([["a", "cat"], ["dog"]])
+
+
+def test_several_groups_are_not_one():
+    with pytest.raises(ValueError, match="Group a has 3 dimension.*If it holds several groups, pass one of them.$"):
+        ModelComparisonSimilarity().paired_test([np.ones((3, 2))], [np.ones((3, 2))])
+
+
 def test_from_labels_of_series():
     X = np.arange(5.0)[:, None]
     groups, labels = Groups.from_labels(X, [7, 7, 3, 5, 5], consecutive=True)

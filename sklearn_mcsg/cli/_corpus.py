@@ -21,6 +21,12 @@ import numpy as np
 
 from sklearn_mcsg._extras import import_extra
 
+_NOT_TEXT = (
+    b"PK\x03\x04",
+    b"%PDF-",
+    b"\x1f\x8b",
+    b"\xd0\xcf\x11\xe0",
+)  # spreadsheets and archives, PDF, gzip, old Office
 _SHOWN_COLUMNS = 20  # names of columns in an error
 
 
@@ -380,6 +386,8 @@ def _whole_lines(path: str) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file with their line ends as they are, numbered from 1."""
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
+            if number == 1 and line.startswith(_NOT_TEXT):
+                raise ValueError(f"{_name(path)}: not a file of text. Save its texts as .txt or .csv.")
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:

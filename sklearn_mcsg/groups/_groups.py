@@ -213,7 +213,7 @@ class Groups:
         X : array-like of shape (n_vectors, n_features)
             One vector per row. It becomes the shared table and is not copied.
         labels : array-like of shape (n_vectors,)
-            The group that each row belongs to.
+            The group that each row belongs to. None may be missing.
         weights : array-like of shape (n_vectors,), default=None
             Weights of the vectors: one for each row.
         positions : array-like of shape (n_vectors,), default=None
@@ -239,7 +239,7 @@ class Groups:
         """
         refuse_arrays(X)
         table = checks.check_table(X)
-        names = checks.check_per_row(labels, "labels", len(table))
+        names = checks.check_row_labels(labels, len(table))
         if consecutive:
             checks.check_consecutive(names)
         unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)

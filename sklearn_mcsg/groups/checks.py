@@ -33,9 +33,13 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
     if array.ndim == 1 and array.size == 0:
         return np.empty((0, 0))
     if array.ndim != 2:
+        advice = (
+            "Pass a single vector x as x.reshape(1, -1), or groups of one vector each, the rows of X, as X[:, None]."
+            if array.ndim < 2
+            else "If it holds several groups, pass one of them."
+        )
         raise ValueError(
-            f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). "
-            f"Pass a single vector x as x.reshape(1, -1), or groups of one vector each, the rows of X, as X[:, None]."
+            f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). {advice}"
         )
     return check_numeric(array, f"group {i}")
 
@@ -64,6 +68,8 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
         table = np.asarray(X)
     except ValueError:
         table = None
+        if any(isinstance(row, list | tuple) and row and isinstance(row[0], str | bytes) for row in X):
+            raise TypeError(f"{name} holds strings, but must hold groups of vectors. {FOR_TEXTS}") from None
     if table is not None and table.size and isinstance(table.flat[0], str | bytes):
         raise TypeError(f"{name} holds strings, but must hold groups of vectors. {FOR_TEXTS}")
     if table is not None and table.ndim < 2:
@@ -177,6 +183,28 @@ def check_per_row(values: ArrayLike, name: str, n_rows: int) -> np.ndarray:
     if values.shape != (n_rows,):
         raise ValueError(f"{name} must hold one value per row of X: got shape {values.shape} for {n_rows} rows.")
     return values
+
+
+def check_row_labels(labels: ArrayLike, n_rows: int) -> np.ndarray:
+    """Check that each row of a long table has a label, and return the labels."""
+    names = check_per_row(labels, "labels", n_rows)
+    if names.dtype.kind in "fcmM":
+        missing = np.flatnonzero(names != names)
+    elif names.dtype == object or not isinstance(labels, np.ndarray):  # of which NumPy would make strings
+        missing = np.flatnonzero([is_missing(value) for value in np.asarray(labels, dtype=object)])
+    else:
+        return names
+    if len(missing):
+        raise ValueError(
+            f"labels has no value for {len(missing)} of {n_rows} rows, the first is row {missing[0]}: leave these rows "
+            f"out, or give them a label of their own."
+        )
+    return names
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a column stands for none: None, NaN, NaT or NA."""
+    return value is None or type(value).__name__ == "NAType" or (not hasattr(value, "__len__") and value != value)
 
 
 def check_consecutive(labels: np.ndarray) -> None:

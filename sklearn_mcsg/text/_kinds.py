@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups.checks import is_missing
 from sklearn_mcsg.samples import adjust_pvalues, compare_samples
 from sklearn_mcsg.text._deciding import deciding_words
 from sklearn_mcsg.text._kind_table import KindComparison, KindInCluster
@@ -61,9 +62,7 @@ def check_kinds(
 
 
 def _is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.strip()
-    return value is None or type(value).__name__ == "NAType" or value != value
+    return not value.strip() if isinstance(value, str) else is_missing(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from sklearn_mcsg._memory import TOKENS
 from sklearn_mcsg.groups import Rows, offsets_of
+from sklearn_mcsg.groups.checks import is_missing
 from sklearn_mcsg.text._tokens import characters_of, pieces, tokenize
 
 
@@ -215,7 +216,8 @@ def check_texts(X: Any) -> Iterable[Any]:
     if isinstance(X, str | bytes):
         raise ValueError("Iterable over texts expected, string object received: put a single text into a list.")
     if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"A list or column of texts is expected, got {type(X).__name__}.")
+        advice = ": pass one of its columns" if hasattr(X, "columns") else ""
+        raise ValueError(f"A list or column of texts is expected, got {type(X).__name__}{advice}.")
     return X
 
 
@@ -272,7 +274,8 @@ def _name_at(offsets: Any, before: int, position: int) -> str:
 
 def _check_text(text: Any, i: int) -> None:
     if not isinstance(text, str):
-        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}.")
+        advice = " Leave missing texts out, or replace them by ''." if is_missing(text) else ""
+        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}.{advice}")
 
 
 def listed(tokens: Any, where: str) -> list[Any]:
