@@ -73,13 +73,13 @@ def test_squared_errors_of_all_segments():
     assert_allclose(squared_errors(products, squares, c)[11, 0], table[11, 0], rtol=1e-6)
 
 
-def test_rows_without_weight_change_nothing():
+def test_squared_errors_need_weights():
     X, c = np.random.default_rng(0).normal(size=(30, 2)), np.ones(30)
-    X[15:] += 3
     c[[4, 20]] = 0
-    model = cut(Groups(X, np.arange(31), weights=c), "squared_error")
-    assert_allclose(model.boundaries_, [15], atol=1)
-    assert model.intervals_[0, 0] <= 15 <= model.intervals_[0, 1]
+    rows = Groups(X, np.arange(31), weights=c)
+    with pytest.raises(ValueError, match="Row 4 has weight 0, which squared errors do not allow: leave it out"):
+        cut(rows, "squared_error")
+    assert cut(rows).n_segments_ == 1
 
 
 def test_units_change_nothing():

@@ -251,6 +251,10 @@ class ModelComparisonSegmenter(GroupsEstimator):
         embedding, sequence = self._embedded(groups) if ragged else (None, groups)
         sequence = start.placed(sequence)  # every row is in the middle of its own group
         rows = start.statistics(sequence)
+        if isinstance(start.likelihood, SquaredError) and not rows.n.all():
+            raise ValueError(
+                f"Row {int(np.argmin(rows.n))} has weight 0, which squared errors do not allow: leave it out."
+            )
         model = self._learnt(start, sequence)
         has_level = self.n_segments is None and (self.level is not None or isinstance(model.likelihood, SquaredError))
         orders = self._orders_of(model, rows, ragged)

@@ -217,8 +217,7 @@ class ErrorCosts(Costs):
 
     def beginnings(self, orders: np.ndarray) -> np.ndarray:
         sums = np.stack([np.square(self.weighted[order].cumsum(axis=0)).sum(axis=1) for order in orders])
-        explained = _quotient(sums, self.rows.n[orders].cumsum(axis=1))
-        return self.squares[orders].cumsum(axis=1) - explained + self.penalty
+        return self.squares[orders].cumsum(axis=1) - sums / self.rows.n[orders].cumsum(axis=1) + self.penalty
 
 
 class PooledErrors(ErrorCosts, PooledCosts):
@@ -239,12 +238,8 @@ def squared_errors(products: np.ndarray, squares: np.ndarray, weights: np.ndarra
     lengths = np.diag(sums)  # squared, of the sum of the first rows
     total, weight = (np.concatenate([[0.0], values.cumsum()]) for values in (squares, weights))
     squared_sums = lengths[1:, None] + lengths[:-1] - 2 * sums[1:, :-1]
-    return total[1:, None] - total[:-1] - _quotient(squared_sums, weight[1:, None] - weight[:-1])
-
-
-def _quotient(squared_sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Squared sums over weights, 0 where there is no weight."""
-    return np.divide(squared_sums, weights, out=np.zeros_like(squared_sums), where=weights > 0)
+    with np.errstate(all="ignore"):  # above the diagonal are no segments
+        return total[1:, None] - total[:-1] - squared_sums / (weight[1:, None] - weight[:-1])
 
 
 def position_penalty(model: GroupModel, n: int) -> float:
