@@ -1,33 +1,45 @@
 """What p-values are worth: how often they are small where there is nothing to find, and where there is something.
 
-    python benchmarks/certainty.py [--data DIR] [--to doc/certainty] [--jobs 1] [--quick]
+    python benchmarks/certainty.py [--data DIR] [--to doc/results/certainty] [--jobs 1] [--quick]
 
 DIR may hold `grouping/agnews_test.tsv`, with a label and a text in each line: the running times are then those of news
-items, and otherwise those of texts that are put together from the bundled ones. Everything else is simulated.
+items, and otherwise those of texts that are put together from the bundled ones. Everything else is simulated, with
+generators whose seeds are the numbers of what is simulated: kind of p-value or sequence, method, part or run.
 
-A p-value of another kind is one more entry of `KEPT` or `BROKEN`, and a section of the page one more of `SECTIONS`.
+A p-value of another kind is one more entry of `KEPT` or `BROKEN`, and a group of tables one more of `SECTIONS`.
 """
 
 import argparse
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from results import write_results
+from scipy.signal import lfilter
 from scipy.spatial.distance import cdist
 from scipy.stats import binom, f, ks_2samp
+from segments import planted
+from sklearn.preprocessing import normalize
 
 from sklearn_mcsg import (
+    GroupClustering,
     GroupEmbedding,
+    GroupNeighbors,
     Groups,
     ModelComparisonClassifier,
+    ModelComparisonSegmenter,
     ModelComparisonSimilarity,
+    TextSearch,
     calibrate_texts,
+    cluster_texts,
     compare_samples,
     make_text_embedding,
     make_text_similarity,
 )
 from sklearn_mcsg.datasets import load_short_texts
+from sklearn_mcsg.likelihoods import load_segment_kernels
 
 SHARED = 0.3  # of the variance of a vector: what all vectors of its group have in common
 FEATURES = 10
@@ -54,10 +66,6 @@ def seed(rng):
     return int(rng.integers(2**31))
 
 
-def pair_pvalues(fitted, X, Y):
-    return fitted.p_value(X, Y)
-
-
 def by_paired_test(rng, n):
     """Two groups of skewed vectors."""
     pairs = rng.exponential(size=(n, 2, 12, 4))
@@ -76,7 +84,7 @@ def by_model_pairs(rng, n):
     """Pairs of new groups, of which each corpus sees a few."""
     model = ModelComparisonSimilarity(output="distance", random_state=0)
     found = [
-        pair_pvalues(model.fit(draw(rng, CORPUS)).calibrate(), draw(rng, PER_CORPUS), draw(rng, PER_CORPUS))
+        model.fit(draw(rng, CORPUS)).calibrate().pvalue(draw(rng, PER_CORPUS), draw(rng, PER_CORPUS))
         for _ in range(n // PER_CORPUS)
     ]
     return np.concatenate(found)
@@ -86,9 +94,9 @@ def by_embedded_pairs(rng, n):
     """The same by an embedding, with random pairs of groups that it was not fitted to."""
     embedding = GroupEmbedding(prior_strength=1.0, random_state=0)
     found = [
-        pair_pvalues(
-            embedding.fit(draw(rng, CORPUS)).calibrate(draw(rng, CORPUS)), draw(rng, PER_CORPUS), draw(rng, PER_CORPUS)
-        )
+        embedding.fit(draw(rng, CORPUS))
+        .calibrate(draw(rng, CORPUS))
+        .pvalue(draw(rng, PER_CORPUS), draw(rng, PER_CORPUS))
         for _ in range(n // PER_CORPUS)
     ]
     return np.concatenate(found)
@@ -104,7 +112,7 @@ def by_texts(cv):
         left = rng.integers(len(new), size=n)
         right = (left + rng.integers(1, len(new), size=n)) % len(new)
         calibration = calibrate_texts(pipeline, list(known), cv=cv, random_state=0)
-        return pair_pvalues(calibration, list(new[left]), list(new[right]))
+        return calibration.pvalue(list(new[left]), list(new[right]))
 
     return find
 
@@ -116,6 +124,69 @@ def by_reject(rng, n):
     classifier = ModelComparisonClassifier(reject=True).fit(X, y)
     rejected = [classifier.set_params(level=level).predict(new) == -1 for level in ALPHAS[:-1]]
     return ALPHAS[np.argmax([*rejected, np.ones(n, bool)], axis=0)]
+
+
+def by_boundary(likelihood):
+    """The boundary of the best two segments of a sequence of noise."""
+
+    def find(rng, n):
+        load_segment_kernels()  # faster than pooling, also for short sequences
+        best = ModelComparisonSegmenter(likelihood, n_segments=2, n_permutations=99)
+        return [best.set_params(random_state=seed(rng)).fit(rng.normal(size=(100, 4))).pvalues_[0] for _ in range(n)]
+
+    return find
+
+
+def by_neighbours(similarity):
+    """A new group and one of 120 indexed groups that is chosen at random."""
+
+    def groups(rng, n):
+        return [rng.normal(rng.normal(size=8), size=(rng.integers(3, 25), 8)) for _ in range(n)]
+
+    def find(rng, n):
+        found = []
+        for _ in range(n):
+            index = GroupNeighbors(similarity, n_neighbors=120).fit(groups(rng, 120))
+            indices, pvalues = index.kneighbors(groups(rng, 1), return_distance=False, return_pvalue=True)
+            found.append(pvalues[indices == rng.integers(120)][0])
+        return found
+
+    return find
+
+
+def by_queries(rng, n):
+    """One to five words of a text that is not indexed, and one of 240 indexed texts that is chosen at random."""
+    texts = [text.replace('"', "") for text in rng.permutation(load_short_texts().data)]
+    search = TextSearch(words=None).fit(texts[:240])
+    queries = []
+    for i in rng.integers(240, len(texts), size=n):
+        words = texts[i].split()
+        length = rng.integers(1, min(5, len(words)) + 1)
+        start = rng.integers(len(words) - length + 1)
+        queries.append(" ".join(words[start : start + length]))
+    hits = search.search(queries, 240, return_pvalue=True)
+    return hits.pvalues[hits.indices == rng.integers(240, size=(n, 1))]
+
+
+def by_kinds(question, n_permutations):
+    """The first of two clusters of 60 texts, whose kinds are drawn at random, several times for the same clusters."""
+
+    def find(rng, n):
+        centres = 4 * np.eye(2, 6)[np.arange(60) % 2]
+        vectors = dict(zip([f"word{i}" for i in range(60)], centres + rng.normal(size=(60, 6)), strict=True))
+        pipeline = make_text_embedding(vectors=vectors, weighting=None)
+        found = []
+        for _ in range(n // PER_CORPUS):
+            texts = [" ".join(f"word{2 * k + i % 2}" for k in rng.integers(30, size=8)) for i in range(60)]
+            clusters = cluster_texts(texts, 2, pipeline=pipeline)
+            for _ in range(PER_CORPUS):
+                compared = clusters.compare(
+                    rng.permutation(["a", "b"] * 30), n_permutations=n_permutations, random_state=seed(rng)
+                )
+                found.append(getattr(compared[0], question))
+        return found
+
+    return find
 
 
 def by_paired_test_of_samples(rng, n):
@@ -152,7 +223,7 @@ def by_another_kind(rng, n):
             rng.normal(0.7 * np.sqrt(SHARED) * rng.normal(size=FEATURES), np.sqrt(1 - SHARED), (10, FEATURES))
             for _ in range(2 * PER_CORPUS)
         ]
-        found.append(pair_pvalues(model, new[::2], new[1::2]))
+        found.append(model.pvalue(new[::2], new[1::2]))
     return np.concatenate(found)
 
 
@@ -164,6 +235,13 @@ KEPT = {
     "pairs, `GroupEmbedding`": by_embedded_pairs,
     "`calibrate_texts`, `cv=5`": by_texts(cv=5),
     "`ModelComparisonClassifier`, reject": by_reject,
+    "boundary, `diag`": by_boundary("diag"),
+    "boundary, `squared_error`": by_boundary("squared_error"),
+    "neighbours, models": by_neighbours(None),
+    "neighbours, points": by_neighbours(GroupEmbedding(prior_strength=0.5)),
+    "`TextSearch`, random text": by_queries,
+    "`TextClusters.compare`, share": by_kinds("share_pvalue", 1),
+    "`TextClusters.compare`, content": by_kinds("content_pvalue", 199),
 }
 BROKEN = {
     "`paired_test`, vectors depend": by_paired_test_of_samples,
@@ -175,63 +253,34 @@ BROKEN = {
 
 
 def null_section(options):
-    n_chunks, n = (2, 10) if options.quick else (20, 200)
+    n_parts, n = (2, 10) if options.quick else (20, 50)
     workers = Parallel(n_jobs=options.jobs)
-    shares, tables = {}, []
-    for kind, (title, functions) in enumerate((("", KEPT), ("An assumption is broken", BROKEN))):
-        head = f"| {title} | {' | '.join(f'at most {level:g}' for level in LEVELS)} |"
-        rows = [head, "|---|" + "--:|" * len(LEVELS)]
+    shares, tables = {}, {}
+    for kind, (table, functions) in enumerate((("kept", KEPT), ("broken", BROKEN))):
+        rows = [f"| | {' | '.join(f'at most {level:g}' for level in LEVELS)} |", "|---|" + "--:|" * len(LEVELS)]
         for i, (name, find) in enumerate(functions.items()):
-            print(f"{name} ...", flush=True)
-            found = np.array(workers(delayed(find)(np.random.default_rng([kind, i, j]), n) for j in range(n_chunks)))
+            start = time.time()
+            found = np.array(workers(delayed(find)(np.random.default_rng([kind, i, j]), n) for j in range(n_parts)))
+            print(f"{name}: {time.time() - start:.0f} s", flush=True)
             shares[name] = (found[..., None] <= ALPHAS).mean(axis=(0, 1))
-            by_chunk = (found[..., None] <= LEVELS).mean(axis=1)
-            errors = by_chunk.std(axis=0, ddof=1) / np.sqrt(n_chunks)
-            cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(by_chunk.mean(axis=0), errors, strict=True)]
+            by_part = (found[..., None] <= LEVELS).mean(axis=1)
+            errors = by_part.std(axis=0, ddof=1) / np.sqrt(n_parts)
+            cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(by_part.mean(axis=0), errors, strict=True)]
             rows.append(f"| {name} | {' | '.join(cells)} |")
-        tables.append("\n".join(rows))
-    path = options.to.with_name(f"{options.to.name}_null.png")
-    plot_shares(shares, n_chunks * n, path)
-    return f"""## Where there is nothing to find
-
-Share of p-values that are at most .01, .05 and .1: a test keeps its level if the share is not larger. There are
-{n_chunks * n:,} p-values of each kind, in {n_chunks} parts, from which the standard errors come.
-
-{tables[0]}
-
-- `paired_test`: two groups of 12 vectors from one skewed (exponential) distribution.
-- `compare_samples`: samples of 15 and 12 groups of 5 to 15 vectors, where {SHARED} of the variance is shared within a
-  group; by models (`ModelComparisonSimilarity`) and by points (`GroupEmbedding`).
-- Pairs: two new groups, compared with random pairs of a corpus of {CORPUS} groups (`calibrate`).
-- `calibrate_texts`: pairs of texts from one half of the bundled short texts, with the other half as corpus.
-- Reject: new groups of 5 known classes, of 20 groups each, and the smallest `level` at which they are rejected.
-
-{tables[1]}
-
-- Vectors depend: all vectors of 4 groups against those of 4 other groups, exchanged singly. `compare_samples` exchanges
-  whole groups.
-- Groups depend: samples of 3 days of 5 groups, where {SHARED} of the variance is shared within a day. Pool each day
-  into one group, if there are enough days.
-- Larger groups: samples of 30 groups, by points without `prior_strength`; those of the second have three times as many
-  vectors, from the same distribution. The variances of small groups are too small.
-- Another kind: the means of the pairs' groups vary 0.7 times as much as those of the corpus.
-- No folds: the pipeline is fitted to the corpus that random pairs are drawn from, and new texts are asked about.
-
-![Share of p-values that are at most the level, by level, for each kind]({path.name})
-
-Blue: the assumptions hold. Orange: one of them is broken. Grey: where 95 % of shares lie if the level is exact and all
-p-values are independent."""
+        tables[table] = "\n".join(rows)
+    plot_shares(shares, n_parts * n, options.to / "null.png")
+    return tables
 
 
 def plot_shares(shares, n, path):
     """One panel for each kind; those with a broken assumption begin a new row."""
     import matplotlib.pyplot as plt
 
-    columns = 4
+    columns = 5
     names = [name for functions in (KEPT, BROKEN) for name in [*functions, *[None] * (-len(functions) % columns)]]
     rows = len(names) // columns
     figure, panels = plt.subplots(
-        rows, columns, figsize=(9.5, 2.6 * rows), sharex=True, sharey=True, layout="constrained"
+        rows, columns, figsize=(11, 2.4 * rows), sharex=True, sharey=True, layout="constrained"
     )
     low, high = (np.maximum(limit / n, 1e-9) for limit in binom.interval(0.95, n, ALPHAS))
     for panel, name in zip(panels.flat, names, strict=True):
@@ -250,6 +299,33 @@ def plot_shares(shares, n, path):
     figure.supylabel("share of p-values at most the level", fontsize="medium")
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+# Groups that a clustering rejects
+
+
+def rejected_members(level, normalized, run):
+    """Share of new groups of three clusters that are rejected; 100 groups of each cluster were fitted."""
+    rng = np.random.default_rng([run, int(100 * level)])
+    centres = 12 * normalize(rng.normal(size=(3, 8)))
+
+    def draw_members():
+        return [c + 0.5 * rng.normal(size=8) + rng.normal(size=(10, 8)) for _ in range(100) for c in centres]
+
+    embedding = GroupEmbedding(prior_strength=0.5, normalize=normalized)
+    clustering = GroupClustering(3, embedding=embedding, reject=True, level=level, random_state=run)
+    return np.mean(clustering.fit(draw_members()).predict(draw_members()) == -1)
+
+
+def rejection_section(options):
+    runs, levels = 2 if options.quick else 100, (0.01, 0.05, 0.2)
+    rows = [f"| | {' | '.join(f'level {level:g}' for level in levels)} |", "|---|" + "--:|" * len(levels)]
+    for name, normalized in (("distances", False), ("directions, `normalize=True`", True)):
+        found = [[rejected_members(level, normalized, run) for run in range(runs)] for level in levels]
+        errors = np.std(found, axis=1, ddof=1) / np.sqrt(runs)
+        cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(np.mean(found, axis=1), errors, strict=True)]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return {"rejected": "\n".join(rows)}
 
 
 # Two samples of groups
@@ -344,27 +420,8 @@ def samples_section(options):
     for j, name in enumerate(METHODS):
         cells = [equal[j], *(found[at, j] for found in power.values())]
         rows.append(f"| {name} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
-    path = options.to.with_name(f"{options.to.name}_power.png")
-    plot_power(power, (0, *deltas), path)
-    table = "\n".join(rows)
-    return f"""## Two samples of groups
-
-Share of tests at level .05 that call two samples different, of {runs} pairs of samples: {n_groups} groups of 5 to 15
-vectors each, {FEATURES} features; {SHARED} of the variance of a vector is shared by all vectors of its group. Shifts
-are in standard deviations of a vector. Less is better for equal samples, and more is better for all others. The
-standard error is at most {np.sqrt(0.25 / runs):.3f}, and {np.sqrt(0.05 * 0.95 / runs):.3f} for a share of .05.
-The bounds of `compare_samples` are .08, at most, for equal samples, and .8, at least, where all means are shifted by
-{SHOWN}.
-
-{table}
-
-The test on all vectors takes them for independent, and its level fails. The tests on groups keep it. Where means
-differ, `compare_samples` by points and the energy distance of group means are level. Where the spread differs, a test
-on means and log deviations finds smaller differences than `compare_samples` does; it pays for them where means differ.
-
-![Share of tests that call samples different, by δ]({path.name})
-
-Half as many pairs of samples for each δ but 0 and {SHOWN}."""
+    plot_power(power, (0, *deltas), options.to / "power.png")
+    return {"samples": "\n".join(rows)}
 
 
 def plot_power(power, deltas, path):
@@ -383,6 +440,173 @@ def plot_power(power, deltas, path):
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+# Segments of sequences
+
+
+def autoregressive(rng, n_features):
+    """600 rows of variance 1 and autocorrelation .9."""
+    return lfilter([np.sqrt(1 - 0.9**2)], [1, -0.9], rng.normal(size=(800, n_features)), axis=0)[200:]
+
+
+NOISE = {  # sequences without change
+    "normal": lambda rng: rng.normal(size=(300, 4)),
+    "t": lambda rng: rng.standard_t(3, size=(300, 4)),
+    "AR, d = 1": lambda rng: autoregressive(rng, 1),
+    "AR, d = 4": lambda rng: autoregressive(rng, 4),
+    "groups": lambda rng: [rng.normal(size=(rng.integers(5, 13), 4)) for _ in range(40)],
+}
+INDEPENDENT, ROWS = tuple(NOISE)[:2], tuple(NOISE)[:4]
+
+
+def segmenter(likelihood, n_permutations, number):
+    load_segment_kernels()  # also faster for short sequences and few orders
+    return ModelComparisonSegmenter(likelihood, level=0.05, n_permutations=n_permutations, random_state=number)
+
+
+def deviation(X):
+    """Standard deviations of features within segments, from differences of neighbouring rows."""
+    return np.sqrt(np.square(np.diff(X, axis=0)).mean(axis=0) / 2)
+
+
+def ruptures_normal(X, number, jump=1):
+    """Penalty of BIC for means and covariances."""
+    import ruptures
+
+    d = X.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a note on a change of CostNormal in version 1.1.5
+        search = ruptures.Pelt(model="normal", min_size=10, jump=jump).fit(X)
+        return search.predict(pen=(d + d * (d + 1) / 2) * np.log(len(X)))[:-1]
+
+
+def ruptures_l2(X, number):
+    """Penalty of BIC for means of known variance; the search of Pelt in compiled code, at every row."""
+    import ruptures
+
+    pen = np.log(len(X)) * np.square(deviation(X)).sum()
+    return ruptures.KernelCPD(kernel="linear").fit(X).predict(pen=pen)[:-1]
+
+
+def skchange_gaussian(X, number):
+    from skchange.detectors import PELT
+    from skchange.interval_scorers import GaussianCost
+
+    return PELT(GaussianCost()).fit(X).predict(X)
+
+
+def skchange_l2(X, number):
+    from skchange.detectors import PELT
+    from skchange.interval_scorers import L2Cost
+
+    return PELT(L2Cost()).fit(X / deviation(X)).predict(X / deviation(X))
+
+
+def skchange_level(X, number):
+    """A penalty by which a share .05 of random orders of the sequence is cut."""
+    from skchange.detectors import SeededBinarySegmentation
+    from skchange.interval_scorers import CostChangeScore, GaussianCost
+    from skchange.tuning import CalibratedDetectorFWER
+
+    search = SeededBinarySegmentation(CostChangeScore(GaussianCost()))
+    calibrated = CalibratedDetectorFWER(search, level=0.05, n_simulations=99, random_state=number)
+    return calibrated.fit(X).predict(X)
+
+
+PEERS = {
+    "ruptures Pelt, CostNormal, BIC": ruptures_normal,
+    "ruptures Pelt, CostL2, BIC": ruptures_l2,
+    "skchange PELT, GaussianCost": skchange_gaussian,
+    "skchange PELT, L2Cost": skchange_l2,
+    "skchange SeededBinarySegmentation, `level=0.05`": skchange_level,
+}
+N_ORDERS = 19  # the fewest for .05: the level is as exact as with more, and time is short
+NOISE_METHODS = {  # a method, and the kinds of noise that it is applied to
+    "**`diag`, `level=0.05`**": (lambda X, i: segmenter("diag", N_ORDERS, i).fit(X).boundaries_, tuple(NOISE)),
+    "**`squared_error`, `level=0.05`**": (
+        lambda X, i: segmenter("squared_error", N_ORDERS, i).fit(X).boundaries_,
+        ROWS,
+    ),
+    "`diag`, BIC (default)": (lambda X, i: ModelComparisonSegmenter().fit(X).boundaries_, ROWS),
+    **{name: (find, ROWS) for name, find in PEERS.items()},
+    "ruptures Pelt, CostNormal, BIC": (lambda X, i: ruptures_normal(X, i, jump=5), ROWS),  # the default, and faster
+    "skchange SeededBinarySegmentation, `level=0.05`": (skchange_level, INDEPENDENT),
+}
+
+
+def is_cut(find, kind, number):
+    X = NOISE[kind](np.random.default_rng([list(NOISE).index(kind), number]))
+    return len(find(X, number)) > 0
+
+
+def noise_section(options):
+    workers = Parallel(n_jobs=options.jobs)
+    rows = [f"| | {' | '.join(NOISE)} |", "|---|" + "--:|" * len(NOISE)]
+    for name, (find, kinds) in NOISE_METHODS.items():
+        start, cells = time.time(), dict.fromkeys(NOISE, "")
+        for kind in kinds:
+            n = 100 if find is skchange_level else 200 if kind.startswith("AR") else 400
+            numbers = range(2 if options.quick else n)
+            cells[kind] = f"{np.mean(workers(delayed(is_cut)(find, kind, number) for number in numbers)):.3f}"
+        print(f"{name}: {time.time() - start:.0f} s", flush=True)
+        rows.append(f"| {name} | {' | '.join(cells.values())} |")
+    return {"noise": "\n".join(rows)}
+
+
+def with_intervals(likelihood):
+    def find(X, number):
+        fitted = segmenter(likelihood, 99, number).fit(X)
+        return fitted.boundaries_, fitted.intervals_
+
+    return find
+
+
+PLANTED_METHODS = {
+    "**`diag`, `level=0.05`**": with_intervals("diag"),
+    "**`squared_error`, `level=0.05`**": with_intervals("squared_error"),
+    "`diag`, BIC (default)": lambda X, number: (ModelComparisonSegmenter().fit(X).boundaries_, None),
+    **{name: lambda X, number, find=find: (find(X, number), None) for name, find in PEERS.items()},
+}
+
+
+def measure_boundaries(find, kind, number):
+    """True boundaries found within 2 and 5 rows, their number, false ones, intervals that hold, widths."""
+    X, truth = planted(kind, number)
+    found, intervals = find(X, number)
+    apart = np.abs(truth[:, None] - np.asarray(found, dtype=float).reshape(1, -1))
+    nearest = apart.min(axis=1, initial=np.inf)
+    n_false = np.count_nonzero(apart.min(axis=0) > 5)
+    if intervals is None:
+        return np.array([(nearest <= 2).sum(), (nearest <= 5).sum(), len(truth), n_false, np.nan, np.nan, len(found)])
+    own = truth[apart.argmin(axis=0)]
+    held = np.count_nonzero((intervals[:, 0] <= own) & (own <= intervals[:, 1]))
+    width = (intervals[:, 1] - intervals[:, 0] + 1).sum()
+    return np.array([(nearest <= 2).sum(), (nearest <= 5).sum(), len(truth), n_false, held, width, len(found)])
+
+
+def planted_section(options):
+    numbers = range(100, 102 if options.quick else 200)
+    workers = Parallel(n_jobs=options.jobs)
+    tables = {}
+    for kind in ("means and variances", "means"):
+        rows = [
+            f"| {kind} | found within 2 rows | within 5 | false per sequence | intervals that hold | mean width |",
+            "|---|--:|--:|--:|--:|--:|",
+        ]
+        for name, find in PLANTED_METHODS.items():
+            start = time.time()
+            measured = workers(delayed(measure_boundaries)(find, kind, number) for number in numbers)
+            near, close, n_true, n_false, held, width, n_found = np.sum(measured, axis=0)
+            cells = [f"{near / n_true:.3f}", f"{close / n_true:.3f}", f"{n_false / len(numbers):.2f}"]
+            cells += ["", ""] if np.isnan(held) else [f"{held / n_found:.3f}", f"{width / n_found:.1f}"]
+            print(f"{name}: {time.time() - start:.0f} s", flush=True)
+            rows.append(f"| {name} | {' | '.join(cells)} |")
+        tables[f"planted_{kind.replace(' ', '_')}"] = "\n".join(rows)
+    return tables
+
+
+# Time
 
 
 def read_texts(data, n):
@@ -416,38 +640,24 @@ def time_section(options):
     for name, pipeline in (("points", make_text_embedding()), ("models", make_text_similarity())):
         test = seconds(lambda p=pipeline: compare_samples(texts[:n], texts[n:], similarity=p, random_state=0))
         rows.append(f"| `compare_samples`, {name} | {test / embedding:.1f} |")
-    table = "\n".join(rows)
-    return f"""## Time
-
-Processor time of one test of {n:,} texts against {n:,} others with 999 permutations, as a multiple of the time in which
-`make_text_embedding` embeds all of them, which is a part of the test. The texts are {what}. The bound is 20.
-
-| | times |
-|---|--:|
-{table}"""
+    return {"time": "\n".join([f"| {2 * n:,} {what} | times |", "|---|--:|", *rows])}
 
 
-SECTIONS = (null_section, samples_section, time_section)
+SECTIONS = (noise_section, planted_section, null_section, rejection_section, samples_section, time_section)
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with grouping/agnews_test.tsv")
-    parser.add_argument("--to", type=Path, default=Path("doc/certainty"), help="path of .md and .png, without suffix")
+    parser.add_argument("--to", type=Path, default=Path("doc/results/certainty"), help="folder of tables and figures")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--quick", action="store_true", help="few and small samples")
     options = parser.parse_args(arguments)
-    options.to.parent.mkdir(parents=True, exist_ok=True)
-    intro = "Simulations with fixed seeds. [How sure](guide/certainty.rst) says what each number means."
-    parts = [
-        "# Certainty of p-values",
-        intro,
-        *(section(options) for section in SECTIONS),
-        "Written by `make certainty`.",
-    ]
-    text = "\n\n".join(parts) + "\n"
-    options.to.with_suffix(".md").write_text(text, encoding="utf8")
-    print(text)
+    options.to.mkdir(parents=True, exist_ok=True)
+    for section in SECTIONS:
+        start = time.time()
+        write_results(options.to, section(options))
+        print(f"{section.__name__}: {time.time() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

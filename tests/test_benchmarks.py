@@ -235,16 +235,32 @@ def test_bags(tmp_path):
 
 
 def test_certainty(tmp_path):
+    pytest.importorskip("ruptures")
+    pytest.importorskip("skchange")
     report = run("certainty.py", tmp_path / "certainty", "--quick")
     for row in (
         "`paired_test`",
         "pairs of another kind",
+        "directions, `normalize=True`",
         "**`compare_samples`, models**",
         "Hotelling's T², group means",
+        "**`squared_error`, `level=0.05`**",
+        "skchange SeededBinarySegmentation, `level=0.05`",
     ):
         assert f"| {row} | " in report
     for figure in ("null", "power"):
-        assert (tmp_path / f"certainty_{figure}.png").stat().st_size > 10_000
+        assert (tmp_path / "certainty" / f"{figure}.png").stat().st_size > 10_000
+
+
+def test_measures_of_boundaries(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    certainty = importlib.import_module("certainty")
+    monkeypatch.setattr(certainty, "planted", lambda kind, number: (None, np.array([10, 30])))
+    found = np.array([12, 15, 50]), np.array([[9, 13], [11, 16], [49, 50]])
+    measured = certainty.measure_boundaries(lambda X, number: found, "", 0)
+    assert measured.tolist() == [1, 1, 2, 1, 1, 13, 3]  # 15 is within five rows of 10, 50 of none
+    nothing = certainty.measure_boundaries(lambda X, number: ([], None), "", 0)
+    np.testing.assert_array_equal(nothing, [0, 0, 2, 0, np.nan, np.nan, 0])
 
 
 def test_baselines_of_two_samples(monkeypatch):
