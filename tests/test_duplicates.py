@@ -130,7 +130,7 @@ def test_too_many_pairs_are_refused():
         sklearn.config_context(working_memory=1),
         pytest.raises(ValueError, match="More than 4,096 pairs are near: lower the threshold"),
     ):
-        find_duplicates(X, threshold=1e6)
+        find_duplicates(X[:, None], threshold=1e6)
 
 
 @pytest.mark.parametrize("output", ["distance", "divergence", "centered"])
