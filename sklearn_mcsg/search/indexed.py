@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.embedding import GroupEmbedding, Sources, learn_again
 from sklearn_mcsg.engine.comparer import Comparer
-from sklearn_mcsg.groups import Groups
+from sklearn_mcsg.groups import Groups, validate_groups
 from sklearn_mcsg.search.candidates import CandidateIndex
 from sklearn_mcsg.search.nearest import learn_candidates
 from sklearn_mcsg.similarity import fitted_comparer
@@ -73,6 +73,8 @@ class IndexedGroups:
         if before is not None:
             X = before.fit_transform(X)
             similarity = Pipeline([*before.steps, (similarity.steps[-1][0], last)])
+        if not hasattr(X, "columns"):  # a data frame has names of features
+            X = validate_groups(X, allow_empty=True)  # packed once: the similarity reads them several times
         comparer = fitted_comparer(last, X)
         candidates = learn_candidates(comparer, algorithm, **jobs)
         groups = last.__mcsg_groups__(X)
