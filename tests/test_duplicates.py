@@ -89,7 +89,7 @@ def test_no_chain_joins_strangers():
     X = np.arange(30.0)[:, None]
     similarity = GroupSimilarity(Difference())
     distances = np.abs(X - X.T)
-    sets = find_duplicates(X, threshold=1.5, similarity=similarity)
+    sets = find_duplicates(X[:, None], threshold=1.5, similarity=similarity)
     assert sets
     for members in sets:
         assert distances[np.ix_(members, members)].max() <= 1.5
