@@ -162,7 +162,7 @@ def test_rows_that_are_nearly_equal_keep_their_order_in_single_precision():
     x = rng.normal(size=(1, 50)).astype(np.float32)
     steps = 1e-4 * np.arange(1, 6, dtype=np.float32)
     other = x + steps[:, None] * rng.normal(size=50).astype(np.float32)
-    distances = MeanVector("distance").paired(np.repeat(x, 5, axis=0), other)
+    distances = MeanVector("distance").paired(np.repeat(x, 5, axis=0)[:, None], other[:, None])
     assert distances.dtype == np.float32
     assert_allclose(distances / distances[0], np.arange(1, 6) ** 2, rtol=0.02)
 

@@ -639,7 +639,7 @@ def test_a_cluster_gives_the_same_answer_even_when_a_worker_dies(make_groups, tm
 
 
 def test_a_matrix_too_large_for_memory_names_the_sparse_way():
-    X = np.zeros((2_000_000, 1))
+    X = np.zeros((2_000_000, 1, 1))
     with pytest.raises(MemoryError, match=r"2000000 x 2000000 pairs takes 29,802.3 GiB.*GroupNeighbors"):
         ModelComparisonSimilarity().pairwise(X)
 
