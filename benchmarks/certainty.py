@@ -546,7 +546,7 @@ def noise_section(options):
     for name, (find, kinds) in NOISE_METHODS.items():
         start, cells = time.time(), dict.fromkeys(NOISE, "")
         for kind in kinds:
-            n = 100 if find is skchange_level else 200 if kind.startswith("AR") else 400
+            n = 100 if find is skchange_level else 400
             numbers = range(2 if options.quick else n)
             cells[kind] = f"{np.mean(workers(delayed(is_cut)(find, kind, number) for number in numbers)):.3f}"
         print(f"{name}: {time.time() - start:.0f} s", flush=True)
