@@ -1,6 +1,6 @@
 """Multiple-instance data, bags with one label each: groups against vectors made of means, minima and maxima.
 
-    python benchmarks/bags.py --data DIR [--to doc/results/bags] [--repeats 5] [--trees 300]
+    python benchmarks/bags.py --data DIR [--to doc/results/bags] [--repeats 5] [--folds 10] [--trees 300]
 
 DIR holds `bags/musk1.npz` and `bags/elephant.npz`, with `vectors`, `offsets` and `labels` (0 or 1 for each bag).
 """
@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from results import write_results
+from results import announce, write_results
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -83,28 +83,28 @@ def systems(n_trees):
     yield "mean, SVC", svc(FunctionTransformer(means), StandardScaler())
     yield "mean, minimum and maximum, SVC", svc(FunctionTransformer(summaries), StandardScaler())
     yield "mean, minimum and maximum, trees", make_pipeline(FunctionTransformer(summaries), forest(n_trees))
-    yield "`GroupEmbedding`, SVC", svc(embedding())
-    yield "`GroupEmbedding`, scaler, SVC", svc(embedding(), StandardScaler())
-    yield "`GroupEmbedding`, trees", make_pipeline(embedding(), forest(n_trees))
-    yield "`GroupEmbedding(rotate=False)`, scaler, SVC", svc(embedding(rotate=False), StandardScaler())
-    yield "`GroupEmbedding(rotate=False)`, trees", make_pipeline(embedding(rotate=False), forest(n_trees))
-    yield "the best of three pipelines, chosen inside the training folds", chosen(n_trees)
+    yield "**`GroupEmbedding`, SVC**", svc(embedding())
+    yield "**`GroupEmbedding`, scaler, SVC**", svc(embedding(), StandardScaler())
+    yield "**`GroupEmbedding`, trees**", make_pipeline(embedding(), forest(n_trees))
+    yield "**`GroupEmbedding(rotate=False)`, scaler, SVC**", svc(embedding(rotate=False), StandardScaler())
+    yield "**`GroupEmbedding(rotate=False)`, trees**", make_pipeline(embedding(rotate=False), forest(n_trees))
+    yield "**the best of three pipelines, chosen inside the training folds**", chosen(n_trees)
     yield (
-        '`output="kernel"`, SVC',
+        '**`output="kernel"`, SVC**',
         GridSearchCV(make_pipeline(kernel, SVC(kernel="precomputed")), {"svc__C": C}, cv=inner()),
     )
-    yield "`ModelComparisonClassifier`", ModelComparisonClassifier()
+    yield "**`ModelComparisonClassifier`**", ModelComparisonClassifier()
 
 
-def measured(folder, repeats, n_trees):
+def measured(folder, repeats, n_folds, n_trees):
     """Accuracies of all systems on all data, by name."""
     found = {}
     for name in DATA:
         X, y = read(folder / "bags" / f"{name}.npz")
         X = standardized(X)
-        folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=repeats, random_state=0)
+        folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=0)
         for system, estimator in systems(n_trees):
-            scores = cross_val_score(estimator, X, y, cv=folds).reshape(repeats, 10).mean(axis=1)
+            scores = cross_val_score(estimator, X, y, cv=folds).reshape(repeats, n_folds).mean(axis=1)
             found.setdefault(system, []).append(f"{scores.mean():.3f} ± {scores.std():.3f}")
             print(name, system, found[system][-1], flush=True)
     return found
@@ -121,9 +121,11 @@ def main():
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--to", type=Path, default=Path("doc/results/bags"))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--trees", type=int, default=300)
     options = parser.parse_args()
-    found = measured(options.data, options.repeats, options.trees)
+    announce(__doc__, options.to)
+    found = measured(options.data, options.repeats, options.folds, options.trees)
     write_results(options.to, {"accuracy": table(found)})
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from results import write_results
+from results import announce, write_results
 from scipy.signal import lfilter
 from scipy.spatial.distance import cdist
 from scipy.stats import binom, f, ks_2samp
@@ -24,6 +24,7 @@ from segments import planted
 from sklearn.preprocessing import normalize
 
 from sklearn_mcsg import (
+    EmbeddingVectorizer,
     GroupClustering,
     GroupEmbedding,
     GroupNeighbors,
@@ -228,27 +229,27 @@ def by_another_kind(rng, n):
 
 
 KEPT = {
-    "`paired_test`": by_paired_test,
-    "`compare_samples`, models": by_samples(None),
-    "`compare_samples`, points": by_samples(GroupEmbedding(prior_strength=1.0)),
-    "pairs, `ModelComparisonSimilarity`": by_model_pairs,
-    "pairs, `GroupEmbedding`": by_embedded_pairs,
-    "`calibrate_texts`, `cv=5`": by_texts(cv=5),
-    "`ModelComparisonClassifier`, reject": by_reject,
-    "boundary, `diag`": by_boundary("diag"),
-    "boundary, `squared_error`": by_boundary("squared_error"),
-    "neighbours, models": by_neighbours(None),
-    "neighbours, points": by_neighbours(GroupEmbedding(prior_strength=0.5)),
-    "`TextSearch`, random text": by_queries,
-    "`TextClusters.compare`, share": by_kinds("share_pvalue", 1),
-    "`TextClusters.compare`, content": by_kinds("content_pvalue", 199),
+    "**`paired_test`**": by_paired_test,
+    "**`compare_samples`, models**": by_samples(None),
+    "**`compare_samples`, points**": by_samples(GroupEmbedding(prior_strength=1.0)),
+    "**pairs, `ModelComparisonSimilarity`**": by_model_pairs,
+    "**pairs, `GroupEmbedding`**": by_embedded_pairs,
+    "**`calibrate_texts`, `cv=5`**": by_texts(cv=5),
+    "**`ModelComparisonClassifier`, reject**": by_reject,
+    "**boundary, `diag`**": by_boundary("diag"),
+    "**boundary, `squared_error`**": by_boundary("squared_error"),
+    "**neighbours, models**": by_neighbours(None),
+    "**neighbours, points**": by_neighbours(GroupEmbedding(prior_strength=0.5)),
+    "**`TextSearch`, random text**": by_queries,
+    "**`TextClusters.compare`, share**": by_kinds("share_pvalue", 1),
+    "**`TextClusters.compare`, content**": by_kinds("content_pvalue", 199),
 }
 BROKEN = {
-    "`paired_test`, vectors depend": by_paired_test_of_samples,
-    "`compare_samples`, groups depend": by_samples_of_days,
-    "`compare_samples`, larger groups": by_samples_of_sizes,
-    "pairs of another kind": by_another_kind,
-    "`calibrate_texts`, no folds": by_texts(cv=None),
+    "**`paired_test`, vectors depend**": by_paired_test_of_samples,
+    "**`compare_samples`, groups depend**": by_samples_of_days,
+    "**`compare_samples`, larger groups**": by_samples_of_sizes,
+    "**pairs of another kind**": by_another_kind,
+    "**`calibrate_texts`, no folds**": by_texts(cv=None),
 }
 
 
@@ -292,7 +293,7 @@ def plot_shares(shares, n, path):
         panel.plot(ALPHAS, ALPHAS, color="0.5", lw=0.8)
         panel.plot(ALPHAS, share, color=ORANGE if name in BROKEN else BLUE)
         panel.set(xscale="log", yscale="log", xlim=(1e-3, 1), ylim=(3e-4, 1.1))
-        panel.set_title(name.replace("`", "").replace(", ", ",\n", 1), fontsize="small")
+        panel.set_title(name.replace("`", "").strip("*").replace(", ", ",\n", 1), fontsize="small")
         panel.tick_params(labelbottom=True)
         panel.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("level", fontsize="medium")
@@ -320,7 +321,8 @@ def rejected_members(level, normalized, run):
 def rejection_section(options):
     runs, levels = 2 if options.quick else 100, (0.01, 0.05, 0.2)
     rows = [f"| | {' | '.join(f'level {level:g}' for level in levels)} |", "|---|" + "--:|" * len(levels)]
-    for name, normalized in (("distances", False), ("directions, `normalize=True`", True)):
+    print("rejected ...", flush=True)
+    for name, normalized in (("**distances**", False), ("**directions, `normalize=True`**", True)):
         found = [[rejected_members(level, normalized, run) for run in range(runs)] for level in levels]
         errors = np.std(found, axis=1, ddof=1) / np.sqrt(runs)
         cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(np.mean(found, axis=1), errors, strict=True)]
@@ -528,7 +530,7 @@ NOISE_METHODS = {  # a method, and the kinds of noise that it is applied to
         lambda X, i: segmenter("squared_error", N_ORDERS, i).fit(X).boundaries_,
         ROWS,
     ),
-    "`diag`, BIC (default)": (lambda X, i: ModelComparisonSegmenter().fit(X).boundaries_, ROWS),
+    "**`diag`, BIC (default)**": (lambda X, i: ModelComparisonSegmenter().fit(X).boundaries_, ROWS),
     **{name: (find, ROWS) for name, find in PEERS.items()},
     "ruptures Pelt, CostNormal, BIC": (lambda X, i: ruptures_normal(X, i, jump=5), ROWS),  # the default, and faster
     "skchange SeededBinarySegmentation, `level=0.05`": (skchange_level, INDEPENDENT),
@@ -547,7 +549,7 @@ def noise_section(options):
         start, cells = time.time(), dict.fromkeys(NOISE, "")
         for kind in kinds:
             n = 100 if find is skchange_level else 400
-            numbers = range(2 if options.quick else n)
+            numbers = range(1 if options.quick else n)
             cells[kind] = f"{np.mean(workers(delayed(is_cut)(find, kind, number) for number in numbers)):.3f}"
         print(f"{name}: {time.time() - start:.0f} s", flush=True)
         rows.append(f"| {name} | {' | '.join(cells.values())} |")
@@ -565,7 +567,7 @@ def with_intervals(likelihood):
 PLANTED_METHODS = {
     "**`diag`, `level=0.05`**": with_intervals("diag"),
     "**`squared_error`, `level=0.05`**": with_intervals("squared_error"),
-    "`diag`, BIC (default)": lambda X, number: (ModelComparisonSegmenter().fit(X).boundaries_, None),
+    "**`diag`, BIC (default)**": lambda X, number: (ModelComparisonSegmenter().fit(X).boundaries_, None),
     **{name: lambda X, number, find=find: (find(X, number), None) for name, find in PEERS.items()},
 }
 
@@ -586,7 +588,7 @@ def measure_boundaries(find, kind, number):
 
 
 def planted_section(options):
-    numbers = range(100, 102 if options.quick else 200)
+    numbers = range(100, 101 if options.quick else 200)
     workers = Parallel(n_jobs=options.jobs)
     tables = {}
     for kind in ("means and variances", "means"):
@@ -636,10 +638,13 @@ def time_section(options):
     texts, what = read_texts(options.data, 2 * n)
     print("time ...", flush=True)
     embedding = seconds(lambda: make_text_embedding().fit_transform(texts))
-    rows = []
+    groups = EmbeddingVectorizer().fit_transform(texts)
+    rng = np.random.default_rng(0)
+    means = seconds(lambda: energy(group_means(groups[:n]), group_means(groups[n:]), rng))
+    rows = [f"| energy distance, group means | {means / embedding:.1f} |"]
     for name, pipeline in (("points", make_text_embedding()), ("models", make_text_similarity())):
         test = seconds(lambda p=pipeline: compare_samples(texts[:n], texts[n:], similarity=p, random_state=0))
-        rows.append(f"| `compare_samples`, {name} | {test / embedding:.1f} |")
+        rows.append(f"| **`compare_samples`, {name}** | {test / embedding:.1f} |")
     return {"time": "\n".join([f"| {2 * n:,} {what} | times |", "|---|--:|", *rows])}
 
 
@@ -653,6 +658,7 @@ def main(arguments=None):
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--quick", action="store_true", help="few and small samples")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     options.to.mkdir(parents=True, exist_ok=True)
     for section in SECTIONS:
         start = time.time()

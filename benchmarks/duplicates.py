@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from datasketch import MinHash
-from results import write_results
+from results import announce, write_results
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
@@ -367,14 +367,15 @@ def same_words(corpus, pairs):
     return np.array([sorted(plain_words(a)) == sorted(plain_words(b)) for a, b in pairs])
 
 
+def sketch(text):
+    """The set of character 3-grams, by 128 permutations."""
+    text, found = f" {' '.join(plain_words(text))} ", MinHash(128)
+    found.update_batch([text[i : i + 3].encode() for i in range(max(1, len(text) - 2))])
+    return found
+
+
 def minhash(corpus, pairs):
-    """Similarity of sets of character 3-grams, as estimated from 128 permutations."""
-
-    def sketch(text):
-        text, found = f" {' '.join(plain_words(text))} ", MinHash(128)
-        found.update_batch([text[i : i + 3].encode() for i in range(max(1, len(text) - 2))])
-        return found
-
+    """Similarity of sets of character 3-grams."""
     return np.array([sketch(a).jaccard(sketch(b)) for a, b in pairs])
 
 
@@ -420,7 +421,7 @@ def methods(data):
     for name, pipeline in pipelines.items():
         raw = EmbeddingVectorizer(pipeline[0].vectors, weighting=None, unit_norm=False, **PUNCTUATION)
         found[f"cosine of means, {name}"] = cosine(make_pipeline(raw, MeanVector()))
-        found[f"cosine of embeddings, {name}"] = cosine(pipeline)
+        found[f"**cosine of embeddings**, {name}"] = cosine(pipeline)
         found[f"**find_duplicate_texts**, {name}"] = duplicates(pipeline)
     return found
 
@@ -468,6 +469,13 @@ class Planted:
 def precision_and_recall(joined, is_copy):
     hits = np.count_nonzero(joined & is_copy)
     return hits / max(1, np.count_nonzero(joined)), hits / max(1, np.count_nonzero(is_copy))
+
+
+def precise_threshold(scores, is_copy, precision=0.95):
+    """The lowest threshold from which on the precision is at least this; infinite if there is none."""
+    thresholds = np.unique(np.quantile(scores, np.linspace(0, 1, 201)))
+    reached = [t for t in thresholds if precision_and_recall(scores >= t, is_copy)[0] >= precision]
+    return min(reached, default=np.inf)
 
 
 def best_threshold(scores, is_copy):
@@ -578,6 +586,40 @@ def descriptions(n, seed):
     return random.Random(seed).sample(lines, n) if len(lines) >= n else []
 
 
+def greatest_minhash(texts):
+    """The greatest similarity of each text to another one."""
+    hashes = np.array([sketch(text).hashvalues for text in texts])
+    found = []
+    for i, own in enumerate(hashes):
+        shares = (hashes == own).mean(axis=1)
+        shares[i] = 0
+        found.append(shares.max())
+    return np.array(found)
+
+
+def greatest_tf_idf(texts):
+    vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts)
+    cosines = (vectors @ vectors.T).toarray()
+    np.fill_diagonal(cosines, 0)
+    return cosines.max(axis=1)
+
+
+def descriptions_table(texts, tuning):
+    """Shares of different texts that are joined with another one, at two thresholds from the tuning pairs."""
+    words = [" ".join(sorted(plain_words(text))) for text in texts]
+    same = np.mean([words.count(own) > 1 for own in words])
+    rows = [["exact match", *["0.000"] * 2], ["same words in any order", *[f"{same:.3f}"] * 2]]
+    learnt = tuning.counted
+    for name, method, greatest in (("MinHash", minhash, greatest_minhash), ("TF-IDF", tf_idf, greatest_tf_idf)):
+        scores, is_copy = method(tuning.corpus, tuning.pairs)[learnt], tuning.is_copy[learnt]
+        found = greatest(texts)
+        thresholds = best_threshold(scores, is_copy), precise_threshold(scores, is_copy)
+        rows.append([name, *(f"{np.mean(found >= threshold):.3f}" for threshold in thresholds)])
+    joined = sum(map(len, find_duplicate_texts(texts))) / len(texts)
+    rows.append(["**find_duplicate_texts**", *[f"{joined:.3f}"] * 2])
+    return table([f"{len(texts):,} different descriptions", "at the highest F1", "at precision .95"], rows)
+
+
 def table(heading, rows):
     lines = [f"| {' | '.join(heading)} |", "|---|" + "--:|" * (len(heading) - 1)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
@@ -593,7 +635,7 @@ FIGURES = {
 }
 
 
-def tables(results, tuning, test, texts, parts):
+def tables(results, tuning, test, parts):
     """What the page shows, from the results of all methods."""
     rules = [rule for rule in RULES if (test.rules == rule).any()]
     shown = [name for name in results if "exact" not in name and "embeddings" not in name]
@@ -602,7 +644,7 @@ def tables(results, tuning, test, texts, parts):
         [f"{rule} ({(test.rules == rule).sum():,})", *(f"{results[name].by_rule[k]:.3f}" for name in shown)]
         for k, rule in enumerate(rules)
     ]
-    found = {
+    return {
         "counts": f"{n_copies:,} near-copies and {n_counted - n_copies:,} look-alikes, in a corpus of "
         f"{len(test.corpus):,} sentences and planted texts; thresholds are from {tuning.counted.sum():,} pairs.",
         "methods": table(
@@ -619,12 +661,6 @@ def tables(results, tuning, test, texts, parts):
             [[name, *(f"{share:.3f}" for share in result.judged)] for name, result in results.items()],
         ),
     }
-    if texts:
-        sets = find_duplicate_texts(texts)
-        head = f"Of {len(texts):,} different descriptions, {sum(map(len, sets))} are joined{':' if sets else '.'}"
-        joined = [f"- {' | '.join(f'`{texts[i]}`' for i in members)}" for members in sets]
-        found["descriptions"] = "\n".join([head, *([""] if sets else []), *joined])
-    return found
 
 
 def main(arguments=None):
@@ -633,6 +669,7 @@ def main(arguments=None):
     parser.add_argument("--to", type=Path, default=Path("doc/results/duplicates"), help="folder of the tables")
     parser.add_argument("--seed", type=int, default=0, help="determines the planted texts")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     tasks = read_tasks(options.data / "sts")
     tuning = Planted.of([task for task in tasks if task.year in TUNED_ON], options.seed)
     test = Planted.of([task for task in tasks if task.year not in TUNED_ON], options.seed)
@@ -641,8 +678,12 @@ def main(arguments=None):
         start = time.perf_counter()
         results[name] = measure(method, tuning, test)
         print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
-    texts, parts = descriptions(3000, options.seed), parts_table(tasks, options.seed)
-    write_results(options.to, tables(results, tuning, test, texts, parts))
+    print("texts in parts ...", flush=True)
+    found = tables(results, tuning, test, parts_table(tasks, options.seed))
+    if texts := descriptions(3000, options.seed):
+        print("descriptions ...", flush=True)
+        found["descriptions"] = descriptions_table(texts, tuning)
+    write_results(options.to, found)
 
 
 if __name__ == "__main__":

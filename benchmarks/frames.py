@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from results import write_results
+from results import announce, write_results
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -182,6 +182,7 @@ def accuracies(train, test, peers):
         draws = [few(y, seed) for seed in range(DRAWS)]
         found = [np.mean(method([X[i] for i in some], y[some], new) == truth) for some in draws]
         rows[name] = [*scores, np.mean(found)]
+        print(name, np.round(rows[name], 3), flush=True)
     if "DTW (tslearn), 1-NN" not in rows:
         rows["DTW, 1-NN, published"] = [PUBLISHED_DTW, np.nan, np.nan]
     return dict(sorted(rows.items(), key=lambda row: -np.nanmax(row[1][:2])))
@@ -239,19 +240,16 @@ def rejections(train, test):
         known = [x for x, own in zip(X, y, strict=True) if own != speaker]
         for name, method in table.items():
             rejected = method(known, y[y != speaker], new)
+            print(f"without {speaker}: {name}", flush=True)
             rows[name].append([rejected[truth == speaker].mean(), rejected[truth != speaker].mean()])
     shares = {name: np.array(values) for name, values in rows.items()}
     return {name: [v[:, 0].mean(), v[:, 0].min(), v[:, 1].mean()] for name, v in shares.items()}
 
 
-def table(rows, columns, bold=True):
+def table(rows, columns):
     lines = [f"| | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
-    best = np.nanmax(list(rows.values()), axis=0)
     for name, values in rows.items():
-        cells = [
-            "" if np.isnan(v) else f"**{v:.3f}**" if bold and v == top else f"{v:.3f}"
-            for v, top in zip(values, best, strict=True)
-        ]
+        cells = ["" if np.isnan(v) else f"{v:.3f}" for v in values]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -262,6 +260,7 @@ def main(arguments=None):
     parser.add_argument("--to", type=Path, default=Path("doc/results/frames"), help="folder of the tables")
     parser.add_argument("--no-peers", action="store_true", help="leave out DTW and MiniRocket, which take minutes")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     folder = options.data / "japanese_vowels"
     if not (folder / "TRAIN.ts").exists():
         raise SystemExit(f"No TRAIN.ts in {folder}.")
@@ -272,7 +271,7 @@ def main(arguments=None):
         options.to,
         {
             "accuracy": table(found, ["frames", "with differences", "few utterances"]),
-            "unknown": table(unknown, ["unknown, mean", "unknown, least", "known"], bold=False),
+            "unknown": table(unknown, ["unknown, mean", "unknown, least", "known"]),
         },
     )
 

@@ -11,13 +11,16 @@ the number of clusters found by the evidence, and plots the evidence.
 
 import argparse
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from encoder import own_encoder
-from results import write_results
+from results import announce, shown, write_results
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer, normalize
@@ -33,6 +36,7 @@ from vectors import (
     installed_models,
     static_models,
     static_reader,
+    whitened_mean,
 )
 
 from sklearn_mcsg import SIF, GroupClustering, MeanVector, ModelComparisonClustering, ModelComparisonSimilarity
@@ -50,10 +54,11 @@ MEASURES = {  # digits
     "number found": 0,
     "ARI at that number": 3,
 }
+NUMBERS = range(2, 31)  # of clusters, among which baselines find theirs
 POOLED = {
     "ARI at the true number": 3,
     "NMI at the true number": 3,
-    "clusters found by evidence": 0,
+    "clusters found": 0,
     "ARI at the number found": 3,
 }
 TITLES = {
@@ -78,7 +83,7 @@ def word_methods():
         "SIF+PCA, Zipf": (SIF(1, "distance"), "zipf"),
         "SIF, Zipf, 3 components": (SIF(3, "distance"), "zipf"),
         "SIF, Zipf, 10 components": (SIF(10, "distance"), "zipf"),
-        "half-whitened mean": (embedding(GLOVE, spread=0.0), "recipe"),
+        "half-whitened mean": (whitened_mean(GLOVE), "recipe"),
         "Diag distance, Zipf": (mcs(output="distance", n_jobs=JOBS), "zipf_padded"),
         "Diag divergence, recipe": (mcs(output="divergence", prior_strength=0.5, n_jobs=JOBS), "recipe"),
         "vMF centered, recipe": (centered(likelihood="vmf", n_jobs=JOBS), "recipe"),
@@ -94,8 +99,8 @@ def static_methods(source):
         "its own encoder": (own_encoder(source), "text"),
         "cosine of means": (MeanVector("distance"), "plain"),
         **{f"means, {k} component{'s' * (k > 1)} removed": (SIF(k, "distance"), "plain") for k in (1, 3, 10)},
-        "half-whitened mean": (embedding(source, whiten=0.5, spread=0.0), "recipe"),
-        "eighth-whitened mean": (embedding(source, whiten=0.125, spread=0.0), "recipe"),
+        "half-whitened mean": (whitened_mean(source), "recipe"),
+        "eighth-whitened mean": (whitened_mean(source, 0.125), "recipe"),
         "Diag centered": (centered(n_jobs=JOBS), "recipe"),
         "Embedding": (embedding(source), "recipe"),
     }
@@ -106,8 +111,8 @@ def default_methods():
     return {
         **{f"{name}, its own encoder": (own_encoder(source), "text") for name, source in installed_models().items()},
         "cosine of means": (MeanVector("distance"), "plain"),
-        "half-whitened mean": (embedding(DEFAULT, whiten=0.5, spread=0.0), "recipe"),
-        "quarter-whitened mean": (embedding(DEFAULT, whiten=0.25, spread=0.0), "recipe"),
+        "half-whitened mean": (whitened_mean(DEFAULT), "recipe"),
+        "quarter-whitened mean": (whitened_mean(DEFAULT, 0.25), "recipe"),
         "Diag centered": (centered(n_jobs=JOBS), "recipe"),
         "Embedding, order 0": (embedding(DEFAULT, 0), "recipe"),
         "Embedding, order 0.5": (embedding(DEFAULT, 0.5), "recipe"),
@@ -117,10 +122,10 @@ def default_methods():
 def clusterings():
     mcc = ModelComparisonClustering
     return {
-        "words as observations": mcc(n_jobs=JOBS),
-        "words as observations, `penalty_scale=4`": mcc(penalty_scale=4, n_jobs=JOBS),
-        "texts as observations, `balanced=True`": mcc(balanced=True, n_jobs=JOBS),
-        "texts as observations, `prior_strength=0.5`": mcc(prior_strength=0.5, balanced=True, n_jobs=JOBS),
+        "**words as observations**": mcc(n_jobs=JOBS),
+        "**words as observations, `penalty_scale=4`**": mcc(penalty_scale=4, n_jobs=JOBS),
+        "**texts as observations, `balanced=True`**": mcc(balanced=True, n_jobs=JOBS),
+        "**texts as observations, `prior_strength=0.5`**": mcc(prior_strength=0.5, balanced=True, n_jobs=JOBS),
     }
 
 
@@ -193,14 +198,49 @@ def measure(table, reader, samples):
     for seed, (texts, labels) in enumerate(samples):
         for name, (estimator, recipe) in table.items():
             results[name].append(evaluate(*compare(estimator, reader(recipe, texts)), labels, seed))
+            print(f"sample {seed}: {name}", flush=True)
     return results
 
 
+def by_silhouette(points, labels, seed):
+    """K-means at the true number, and at the number with the greatest silhouette."""
+
+    def partition(k):
+        return KMeans(k, n_init=3, random_state=seed).fit_predict(points)
+
+    return partition(len(np.unique(labels))), max(map(partition, NUMBERS), key=partial(silhouette_score, points))
+
+
+def by_bic(points, labels, seed):
+    """A mixture of Gaussians of the leading components at the true number, and at the number with the least BIC."""
+    points = PCA(min(10, *points.shape), random_state=0).fit_transform(points)
+
+    def mixture(k):
+        return GaussianMixture(k, covariance_type="diag", reg_covar=1e-4, random_state=seed).fit(points)
+
+    best = min(map(mixture, NUMBERS), key=lambda found: found.bic(points))
+    return mixture(len(np.unique(labels))).predict(points), best.predict(points)
+
+
+FINDERS = {
+    "k-means of half-whitened means, number by silhouette": by_silhouette,
+    "Gaussian mixture of half-whitened means, number by BIC": by_bic,
+}
+
+
 def measure_clusterings(reader, samples):
-    """Agreement of pooled linkage at the true number of classes and at the number found; one evidence curve each."""
-    results, curves = {name: [] for name in clusterings()}, {}
-    for texts, labels in samples:
+    """Agreement of pooled linkage at the true number of classes and at the number found; one evidence curve each.
+
+    Beside it, baselines that find the number among the averages of the groups.
+    """
+    results, curves = {name: [] for name in [*clusterings(), *FINDERS]}, {}
+    for seed, (texts, labels) in enumerate(samples):
         groups = reader("recipe", texts)
+        points = normalize(whitened_mean(GLOVE).fit_transform(groups))
+        for name, find in FINDERS.items():
+            given, found = find(points, labels, seed)
+            scores = [adjusted_rand_score(labels, given), normalized_mutual_info_score(labels, given)]
+            results[name].append([*scores, len(np.unique(found)), adjusted_rand_score(labels, found)])
         for name, clustering in clusterings().items():
             fitted = clustering.fit(groups)
             cut = fitted.cut(len(np.unique(labels)))
@@ -227,7 +267,9 @@ def evidence_figure(curves, k, title, path):
         axes.axvline(k, color="k", ls="--", lw=1, label=f"labels: {k} classes")
         axes.set_yscale("function", functions=(lambda y: np.sqrt(np.maximum(y, 0)), np.square))  # shows the minimum
         axes.set_ylim(bottom=0)
-        axes.set(xscale="log", xlabel="clusters", ylabel="criterion above its minimum", title=name.split(",")[0])
+        axes.set(
+            xscale="log", xlabel="clusters", ylabel="criterion above its minimum", title=name.strip("*").split(",")[0]
+        )
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, fontsize=9)
     figure.suptitle(title)
@@ -236,16 +278,14 @@ def evidence_figure(curves, k, title, path):
 
 
 def table(results, measures=MEASURES):
-    """Mean and standard deviation of each measure; the best scores are in bold."""
+    """Mean and standard deviation of each measure."""
     lines = [f"| | {' | '.join(measures)} |", "|---|" + "--:|" * len(measures)]
-    means = {name: np.mean(values, axis=0) for name, values in results.items()}
-    best = np.nanmax(list(means.values()), axis=0)
     for name, values in results.items():
-        cells = []
-        for mean, spread, top, digits in zip(means[name], np.std(values, axis=0), best, measures.values(), strict=True):
-            mark = "**" if mean == top and digits else ""
-            cells.append("" if np.isnan(mean) else f"{mark}{mean:.{digits}f}{mark} ± {spread:.{digits}f}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        columns = zip(np.mean(values, axis=0), np.std(values, axis=0), measures.values(), strict=True)
+        cells = [
+            "" if np.isnan(mean) else f"{mean:.{digits}f} ± {spread:.{digits}f}" for mean, spread, digits in columns
+        ]
+        lines.append(f"| {shown(name)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -256,6 +296,7 @@ def main(arguments=None):
     parser.add_argument("--texts", type=int, default=1500, help="number of texts per sample")
     parser.add_argument("--seeds", type=int, default=5, help="number of samples")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     paths = sorted((options.data / "grouping").glob("*.tsv"))
     if not paths:
         raise SystemExit(f"No .tsv files with labelled texts in {options.data / 'grouping'}.")
@@ -273,7 +314,8 @@ def main(arguments=None):
             parts.append(heading + table({**common, **measure(methods, reader, samples)}))
         pooled, curves = measure_clusterings(glove, samples)
         k = len(np.unique(samples[0][1]))
-        parts.append(f"`ModelComparisonClustering` with pooled linkage and default weights:\n\n{table(pooled, POOLED)}")
+        heading = "The number found: `ModelComparisonClustering` with pooled linkage and default weights, and baselines"
+        parts.append(f"{heading}:\n\n{table(pooled, POOLED)}")
         write_results(options.to, {path.stem: "\n\n".join(parts)})
         evidence_figure(curves, k, TITLES.get(path.stem, path.stem), options.to / f"{path.stem}.png")
 

@@ -10,12 +10,19 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from results import write_results
+from results import announce, write_results
 from sklearn.pipeline import make_pipeline
 from sts import read_tasks
-from vectors import GLOVE, PUNCTUATION
+from vectors import DEFAULT, GLOVE, PUNCTUATION, whitened_mean
 
-from sklearn_mcsg import SIF, EmbeddingVectorizer, calibrate_texts, make_text_embedding, make_text_similarity
+from sklearn_mcsg import (
+    SIF,
+    EmbeddingVectorizer,
+    MeanVector,
+    calibrate_texts,
+    make_text_embedding,
+    make_text_similarity,
+)
 
 KINDS = {
     "STS15.headlines": "headlines",
@@ -25,11 +32,19 @@ KINDS = {
     "STS14.OnWN": "definitions",
     "STS16.question-question": "questions",
 }
+
+
+def cosine_of_means():
+    return make_pipeline(EmbeddingVectorizer(**PUNCTUATION), MeanVector("distance"))
+
+
 SYSTEMS = {
-    "`make_text_embedding`": make_text_embedding,
-    "`make_text_similarity`": lambda: make_text_similarity(random_state=0),
-    "`make_text_embedding`, GloVe": lambda: make_text_embedding(vectors=GLOVE, likelihood="diag"),
-    "`make_text_similarity`, GloVe": lambda: make_text_similarity(vectors=GLOVE, random_state=0),
+    "**`make_text_embedding`**": make_text_embedding,
+    "**`make_text_similarity`**": lambda: make_text_similarity(random_state=0),
+    "**`make_text_embedding`, GloVe**": lambda: make_text_embedding(vectors=GLOVE, likelihood="diag"),
+    "**`make_text_similarity`, GloVe**": lambda: make_text_similarity(vectors=GLOVE, random_state=0),
+    "cosine of means": cosine_of_means,
+    "quarter-whitened mean": lambda: make_pipeline(EmbeddingVectorizer(), whitened_mean(DEFAULT, 0.25)),
     "SIF, GloVe, one component removed": lambda: make_pipeline(
         EmbeddingVectorizer(GLOVE, weighting="sif", **PUNCTUATION), SIF(n_components=1)
     ),
@@ -102,19 +117,25 @@ def level_table(tasks, n_pairs):
         "rated 4 or more, .01",
     ]
     lines = [f"| | {' | '.join(SYSTEMS)} |", "|---|" + "--:|" * len(SYSTEMS)]
-    results = [within(make, tasks, n_pairs).T for make in SYSTEMS.values()]
+    results = []
+    for name, make in SYSTEMS.items():
+        print(f"{name} ...", flush=True)
+        results.append(within(make, tasks, n_pairs).T)
     for name, rows in zip(measures, zip(*results, strict=True), strict=True):
         lines.append(f"| {name} | {' | '.join(f'{r.mean():.3f} ({r.min():.3f} to {r.max():.3f})' for r in rows)} |")
     return "\n".join(lines)
 
 
-def cross_table(names, shares):
-    lines = ["| calibrated on | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
-    rows = [(name, [f"{share:.3f}" for share in row]) for name, row in zip(names, shares[0], strict=True)]
-    if len(names) > 1:
-        others = [np.delete(shares[1, :, j], j) for j in range(len(names))]
-        rows.append(("the kind asked about", [f"{x.min():.3f} to {x.max():.3f}" for x in others]))
-    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows)])
+def cross_table(names, ours, baseline):
+    """Shares by kind for the embedding, and the least and greatest of other kinds for both."""
+    lines = ["| method | calibrated on | " + " | ".join(names) + " |", "|---|---|" + "--:|" * len(names)]
+    method = "**`make_text_embedding`**"
+    rows = [(method, name, [f"{share:.3f}" for share in row]) for name, row in zip(names, ours[0], strict=True)]
+    for name, shares in ((method, ours), ("cosine of means", baseline)):
+        for kind, found in zip(("another kind", "the kind asked about"), shares, strict=True):
+            others = [np.delete(found[:, j], j) for j in range(len(names))]
+            rows.append((name, kind, [f"{x.min():.3f} to {x.max():.3f}" for x in others]))
+    return "\n".join([*lines, *(f"| {name} | {kind} | {' | '.join(cells)} |" for name, kind, cells in rows)])
 
 
 def main(arguments=None):
@@ -123,12 +144,14 @@ def main(arguments=None):
     parser.add_argument("--to", type=Path, default=Path("doc/results/levels"), help="folder of the tables")
     parser.add_argument("--pairs", type=int, default=20_000, help="number of random pairs asked about")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     tasks = read_tasks(options.data / "sts")
     tasks = [task for task in tasks if task.name in KINDS] or tasks
     names = [KINDS.get(task.name, task.name) for task in tasks]
-    shares = across(make_text_embedding, tasks, options.pairs, 0.01)
-    tables = {"one_kind": level_table(tasks, options.pairs), "other_kind": cross_table(names, shares)}
-    write_results(options.to, tables)
+    one_kind = level_table(tasks, options.pairs)
+    print("other kinds ...", flush=True)
+    ours, baseline = (across(make, tasks, options.pairs, 0.01) for make in (make_text_embedding, cosine_of_means))
+    write_results(options.to, {"one_kind": one_kind, "other_kind": cross_table(names, ours, baseline)})
 
 
 if __name__ == "__main__":

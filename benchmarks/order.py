@@ -10,12 +10,13 @@ are measured beside them. All methods are fitted to the texts that they compare.
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from encoder import own_encoder
 from grouping import TITLES, accuracy_of_neighbors, read_samples
-from results import write_results
+from results import announce, shown, write_results
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -30,6 +31,7 @@ from vectors import (
     installed_models,
     static_models,
     static_reader,
+    whitened_mean,
 )
 
 from sklearn_mcsg import SIF, MeanVector, WordMoversDistance
@@ -38,6 +40,7 @@ from sklearn_mcsg.datasets import load_short_texts
 JOBS = 2
 ORDERS = (0, 0.5, 1, 1.5, 2)
 COMPONENTS = (64, 128, 256, 384, 512, None)
+FEWER = (64, 128, 256, None)  # the average has 306
 OURS = "embedding, order"
 PAWS, STS = "PAWS, AUC", "STS, Spearman"
 
@@ -90,6 +93,7 @@ def measure(methods, reader, columns):
     """Mean scores of each method, one for each column; a pair counts as much as another."""
 
     def scores(corpus):
+        print(f"  {len(corpus.texts):,} texts", flush=True)
         return [corpus.score(estimator, reader(recipe, corpus.texts)) for estimator, recipe in methods.values()]
 
     means = [
@@ -118,6 +122,7 @@ def sections(data):
             {
                 "cosine of means": (MeanVector("distance"), "plain"),
                 "SIF, 1 component removed": (SIF(1, "distance"), "zipf"),
+                "half-whitened mean": (whitened_mean(GLOVE), "recipe"),
                 "WMD": (WordMoversDistance(n_jobs=JOBS), "plain"),
                 **embeddings(GLOVE),
             },
@@ -128,30 +133,40 @@ def sections(data):
         methods = {
             "its own encoder": (own_encoder(source), "text"),
             "cosine of means": (MeanVector("distance"), "plain"),
+            "eighth-whitened mean": (whitened_mean(source, 0.125), "recipe"),
             **embeddings(source),
         }
         found[name] = methods, static_reader(source)
-    methods = {"cosine of means": (MeanVector("distance"), "plain"), **embeddings(DEFAULT)}
+    methods = {
+        "cosine of means": (MeanVector("distance"), "plain"),
+        "quarter-whitened mean": (whitened_mean(DEFAULT, 0.25), "recipe"),
+        **embeddings(DEFAULT),
+    }
     return found | {"default": (methods, default_reader())}
 
 
 def component_methods():
-    """The default embedding, cut to its leading components; all of them where there are fewer."""
+    """Leading components of the default embedding and of baselines; all of them where there are fewer."""
 
-    def leading(number):
-        return make_pipeline(embedding(DEFAULT, 0.5), FunctionTransformer(lambda points: points[:, :number]))
+    def leading(estimator, number):
+        return Cosine(make_pipeline(estimator, FunctionTransformer(lambda points: points[:, :number])))
 
-    return {str(number or "all"): (Cosine(leading(number)), "recipe") for number in COMPONENTS}
+    cut = {
+        (f"{OURS} 0.5", str(number or "all")): (leading(embedding(DEFAULT, 0.5), number), "recipe")
+        for number in COMPONENTS
+    }
+    average, words = whitened_mean(DEFAULT, 0.25), partial(tf_idf, content_stems, longest=3)
+    cut |= {("quarter-whitened mean", str(n or "all")): (leading(average, n), "recipe") for n in FEWER}
+    singular = {("TF-IDF, up to 3 words", str(n)): (words(n_components=n), "text") for n in COMPONENTS if n}
+    return cut | singular | {("TF-IDF, up to 3 words", "all"): (words(), "text")}
 
 
 def table(heading, columns, rows):
-    """Markdown, with the best figure of each column in bold."""
-    shown = {name: ["" if np.isnan(value) else f"{value:.3f}" for value in values] for name, values in rows.items()}
-    best = [max(column) for column in zip(*shown.values(), strict=True)]
+    """Markdown, with figures by names that may have several parts."""
     lines = [f"| {' | '.join([*heading, *columns])} |", "|---" * len(heading) + "|" + "--:|" * len(columns)]
-    for name, cells in shown.items():
-        marked = [f"**{cell}**" if cell == top else cell for cell, top in zip(cells, best, strict=True)]
-        lines.append(f"| {' | '.join([*name, *marked])} |")
+    for name, values in rows.items():
+        cells = ["" if np.isnan(value) else f"{value:.3f}" for value in values]
+        lines.append(f"| {' | '.join([*map(shown, name), *cells])} |")
     return "\n".join(lines)
 
 
@@ -163,7 +178,7 @@ def winners(columns, rows):
         for ours in (True, False):
             scores = {name: values[i] for name, values in rows.items() if name[1].startswith(OURS) == ours}
             (vectors, method), score = max(scores.items(), key=lambda item: np.nan_to_num(item[1]))
-            sides.append((score, f"{method}{'' if vectors == 'none' else f' ({vectors})'} {score:.3f}"))
+            sides.append((score, f"{shown(method)}{'' if vectors == 'none' else f' ({vectors})'} {score:.3f}"))
         (_, better), (_, worse) = sorted(sides, reverse=True)
         lines.append(f"- {column}: {better}, before {worse}")
     return "\n".join(lines)
@@ -176,16 +191,18 @@ def main(arguments=None):
     parser.add_argument("--texts", type=int, default=1500, help="number of labelled texts per sample")
     parser.add_argument("--seeds", type=int, default=5, help="number of samples")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     columns = read_columns(options.data, options.texts, options.seeds)
     rows = {}
     for name, (methods, reader) in sections(options.data).items():
         print(f"{name} ...", flush=True)
         rows |= {(name, method): values for method, values in measure(methods, reader, columns).items()}
-    components = {(n,): values for n, values in measure(component_methods(), default_reader(), columns).items()}
+    print("components ...", flush=True)
+    components = measure(component_methods(), default_reader(), columns)
     tables = {
         "methods": table(["vectors", "method"], columns, rows),
         "best": winners(columns, rows),
-        "components": table(["components"], columns, components),
+        "components": table(["method", "components"], columns, components),
     }
     write_results(options.to, tables)
 

@@ -19,10 +19,10 @@ import numpy as np
 from encoder import own_encoder
 from joblib import Parallel, delayed
 from penalty import write_figures
-from results import write_results
+from results import announce, shown, write_results
 from sts import System, bootstrap, correlation, mmd_test, published, read_counts, read_tasks, read_vectors
 from tfidf import tf_idf
-from vectors import DEFAULT, GLOVE, centered, embedding, installed_models
+from vectors import DEFAULT, GLOVE, centered, embedding, installed_models, whitened_mean
 
 from sklearn_mcsg import SIF, MeanVector, ModelComparisonSimilarity, WordMoversDistance
 
@@ -36,8 +36,9 @@ def default_systems():
         table[f"{name}, its own encoder"] = System(own_encoder(source), "text")
     table |= {
         "cosine of means": System(MeanVector(), "plain"),
-        "half-whitened mean (offline)": System(embedding(DEFAULT, whiten=0.5, spread=0.0), "recipe", "task"),
-        "quarter-whitened mean (offline)": System(embedding(DEFAULT, whiten=0.25, spread=0.0), "recipe", "task"),
+        "half-whitened mean (offline)": System(whitened_mean(DEFAULT), "recipe", "task"),
+        "quarter-whitened mean (online)": System(whitened_mean(DEFAULT, 0.25), "recipe", "other years", 2000),
+        "quarter-whitened mean (offline)": System(whitened_mean(DEFAULT, 0.25), "recipe", "task"),
         "Diag centered (offline)": System(centered(), "recipe", "task"),
     }
     for order in (0, 0.5):
@@ -60,8 +61,9 @@ def static_systems(source, wmd):
             for k in (1, 3, 10)
         },
         "Diag centered (offline)": System(centered(), "recipe", "task"),
-        "half-whitened mean (offline)": System(embedding(source, whiten=0.5, spread=0.0), "recipe", "task"),
-        "eighth-whitened mean (offline)": System(embedding(source, whiten=0.125, spread=0.0), "recipe", "task"),
+        "half-whitened mean (offline)": System(whitened_mean(source), "recipe", "task"),
+        "eighth-whitened mean (online)": System(whitened_mean(source, 0.125), "recipe", "other years", 2000),
+        "eighth-whitened mean (offline)": System(whitened_mean(source, 0.125), "recipe", "task"),
         "Embedding (online)": System(embedding(source), "recipe", "other years", 2000),
         "Embedding (offline)": System(embedding(source), "recipe", "task"),
     }
@@ -95,8 +97,8 @@ def word_systems(wmd):
         "Diag centered, recipe (online)": System(centered(), "recipe", "other years"),
         "SIF, Zipf, 3 components": System(SIF(n_components=3), "zipf", "task"),
         "SIF, Zipf, 10 components": System(SIF(n_components=10), "zipf", "task"),
-        "half-whitened mean (offline)": System(embedding(GLOVE, spread=0.0), "recipe", "task"),
-        "half-whitened mean (online)": System(embedding(GLOVE, spread=0.0), "recipe", "other years", 2000),
+        "half-whitened mean (offline)": System(whitened_mean(GLOVE), "recipe", "task"),
+        "half-whitened mean (online)": System(whitened_mean(GLOVE), "recipe", "other years", 2000),
         "Embedding (offline)": System(embedding(GLOVE), "recipe", "task"),
         "Embedding (online)": System(embedding(GLOVE), "recipe", "other years", 2000),
     }
@@ -138,7 +140,10 @@ class Result:
 def run(vectors, tasks, counts, resamples, wmd):
     reader = vectors.reader(counts)
     table = systems(vectors, wmd)
-    scores = {task.name: np.stack([s.scores(reader, task, tasks) for s in table.values()]) for task in tasks}
+    scores = {}
+    for task in tasks:
+        print(f"  {task.name}", flush=True)
+        scores[task.name] = np.stack([system.scores(reader, task, tasks) for system in table.values()])
     rho = np.stack([correlation(scores[t.name], t.gold) for t in tasks], axis=1)
     resampled = Parallel(n_jobs=JOBS)(
         delayed(bootstrap)(scores[t.name], t.gold, resamples, seed) for seed, t in enumerate(tasks)
@@ -189,17 +194,21 @@ def threshold_table(vectors, tasks, counts):
     groups = reader("recipe", seen + left + right)
     one, other = groups[len(seen) : len(seen) + len(left)], groups[len(seen) + len(left) :]
     shuffled = other[rng.permutation(len(other))]
-    lines = ["| output | level | random pairs | shortest quarter | longest quarter | gold score of 4 or more |"]
+    lines = ["| method | level | random pairs | shortest quarter | longest quarter | gold score of 4 or more |"]
     lines.append("|---|--:|--:|--:|--:|--:|")
     size = one.sizes + shuffled.sizes
     short, long = size <= np.quantile(size, 0.25), size >= np.quantile(size, 0.75)
-    for output in ("distance", "centered"):
-        model = ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
-        model.fit(groups[: len(seen)]).calibrate()
+    models = {
+        f'**`output="{output}"`**': ModelComparisonSimilarity(output=output, prior_strength=0.5, random_state=0)
+        for output in ("distance", "centered")
+    }
+    models |= {"mean, 1 component removed": SIF(1, "distance"), "half-whitened mean": whitened_mean(GLOVE)}
+    for name, model in models.items():
+        model.fit(groups[: len(seen)]).calibrate(groups[: len(seen)])
         chance, power = model.pvalue(one, shuffled), model.pvalue(one, other)[alike]
         for level in (0.05, 0.01):
             shares = [(p <= level).mean() for p in (chance, chance[short], chance[long], power)]
-            lines.append(f"| {output} | {level} | {' | '.join(f'{share:.3f}' for share in shares)} |")
+            lines.append(f"| {name} | {level} | {' | '.join(f'{share:.3f}' for share in shares)} |")
     return "\n".join(lines)
 
 
@@ -219,7 +228,7 @@ def score_table(result, names, beside):
                 value += f" ({np.average(known[weights > 0], weights=weights[weights > 0]):.3f})"
             cells.append(value)
         low, high = result.interval(name)
-        lines.append(f"| {name} | {' | '.join(cells)} | {low:.3f} to {high:.3f} |")
+        lines.append(f"| {shown(name)} | {' | '.join(cells)} | {low:.3f} to {high:.3f} |")
     return "\n".join(lines)
 
 
@@ -229,7 +238,7 @@ def information_table(result):
     for column, name in enumerate(("Diag", "Spherical")):
         values = np.array([result.information[t.name][column] for t in result.tasks])
         cells = [f"{np.average(values, weights=result.weights(year)):,.0f}" for year in years]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {shown(name)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -253,7 +262,7 @@ def measures_table(result, names):
                     for part in parts
                 ]
                 cells.append(f"{np.average(values, weights=weights):.3f}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {shown(name)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -265,7 +274,8 @@ def significance_table(result, names):
         if name != "Diag+AIC":
             low, high = result.interval(name, than="Diag+AIC")
             gap = result.average(name) - result.average("Diag+AIC")
-            lines.append(f"| {name} | {gap:+.3f} | {low:+.3f} to {high:+.3f} | {'yes' if low * high > 0 else 'no'} |")
+            verdict = "yes" if low * high > 0 else "no"
+            lines.append(f"| {shown(name)} | {gap:+.3f} | {low:+.3f} to {high:+.3f} | {verdict} |")
     return "\n".join(lines)
 
 
@@ -298,7 +308,8 @@ def orderings(result):
 def time_table(seconds):
     lines = ["| system | seconds | published |", "|---|--:|--:|"]
     known = {"Diag+AIC": "1.97", "SIF+PCA": "2.94"}
-    lines += [f"| {n} | {s:.2f} | {known.get(n, '')} |" for n, s in sorted(seconds.items(), key=lambda item: item[1])]
+    rows = sorted(seconds.items(), key=lambda item: item[1])
+    lines += [f"| {shown(name)} | {found:.2f} | {known.get(name, '')} |" for name, found in rows]
     return "\n".join(lines)
 
 
@@ -376,6 +387,7 @@ def main(arguments=None):
     parser.add_argument("--resamples", type=int, default=1000, help="number of bootstrap resamples")
     parser.add_argument("--no-wmd", action="store_true", help="leave out the word mover's distance")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     tasks = read_tasks(options.data / "sts")
     counts = read_counts(options.data / "enwiki_vocab_min200.txt")
     tables = {}
@@ -384,6 +396,7 @@ def main(arguments=None):
         wmd = not options.no_wmd
         tables[vectors.name] = report(vectors, run(vectors, tasks, counts, options.resamples, wmd))
         if "thresholds" not in tables:
+            print("thresholds and times ...", flush=True)
             tables["thresholds"] = threshold_table(vectors, tasks, counts)
             tables["times"] = time_table(running_times(vectors, tasks, counts, wmd))
     write_results(options.to, tables)

@@ -2,7 +2,7 @@
 
 Texts of 15 words are simulated from real word vectors: nearly half of a text's words belong to one of 3000 topics, a
 word and its nearest neighbours, and the rest are drawn by frequency. Every measurement runs in a process of its own, so
-that its peak memory is its own. `speed.py --scale` writes the results.
+that its peak memory is its own; those of a quick run share one. `speed.py --scale` writes the results.
 """
 
 import multiprocessing
@@ -14,10 +14,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.preprocessing import normalize
 from vectors import GLOVE
 
 from sklearn_mcsg import (
     GroupNeighbors,
+    MeanVector,
     PartitionedClustering,
     PartitionedNeighbors,
     make_text_embedding,
@@ -37,26 +40,34 @@ RECIPES = {
 }
 
 
-def simulated_texts(n_texts, seed=0):
+def simulated_texts(n_texts, seed=0, n_topics=N_TOPICS):
     """Texts about topics."""
     rng = np.random.default_rng(seed)
     table = open_table(GLOVE)
     vectors = np.asarray(table.vectors[:VOCABULARY], dtype=np.float32)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    heads = np.random.default_rng(1).choice(np.arange(500, 20_000), N_TOPICS, replace=False)
+    heads = np.random.default_rng(1).choice(np.arange(500, 20_000), n_topics, replace=False)
     near = np.argpartition(-(vectors[heads] @ vectors.T), N_NEAR, axis=1)[:, :N_NEAR]
     frequency = 1 / (np.arange(len(vectors)) + 2.7)
     common = np.searchsorted(np.cumsum(frequency / frequency.sum()), rng.random((n_texts, N_WORDS)))
-    topical = near[rng.integers(N_TOPICS, size=(n_texts, 1)), rng.integers(N_NEAR, size=(n_texts, N_WORDS))]
+    topical = near[rng.integers(n_topics, size=(n_texts, 1)), rng.integers(N_NEAR, size=(n_texts, N_WORDS))]
     chosen = np.where(rng.random((n_texts, N_WORDS)) < 0.45, topical, common.clip(0, len(vectors) - 1))
     words = np.array(list(table.rows)[: len(vectors)], dtype=object)
     return [" ".join(row) for row in words[chosen]]
 
 
+def new_process():
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+
+
+def call_in(process, function, *args):
+    return process.submit(function, *args).result()
+
+
 def alone(function, *args):
     """Call a function in a new process; return its result."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
-        return executor.submit(function, *args).result()
+    with new_process() as process:
+        return call_in(process, function, *args)
 
 
 def resident():
@@ -73,8 +84,8 @@ def timed(function, repeats=1):
     return result, min(times)
 
 
-def write_texts(path, n_texts, seed=0):
-    Path(path).write_text("\n".join(simulated_texts(n_texts, seed)), encoding="utf8")
+def write_texts(path, *args):
+    Path(path).write_text("\n".join(simulated_texts(*args)), encoding="utf8")
 
 
 def read_texts(path):
@@ -96,6 +107,46 @@ def search(recipe, path, queries):
     return building, memory, recall, 1000 * approximate, 1000 * exact
 
 
+def averaged(path, vectorizer):
+    """Averages of the vectors of texts, at unit length."""
+    return normalize(MeanVector().embed(vectorizer.transform(read_texts(path)))).astype(np.float32)
+
+
+def search_averages(path, queries):
+    """The same for averages in an inverted file of faiss that visits as few lists as a recall of .99 needs."""
+    import faiss
+
+    faiss.omp_set_num_threads(JOBS)
+    vectorizer = RECIPES["embedding"]()[0].set_params(tokenizer=str.split).fit(["a text"])
+
+    def build():
+        points = averaged(path, vectorizer)
+        flat = faiss.IndexFlatIP(points.shape[1])
+        n_lists = max(4, int(4 * np.sqrt(len(points))))
+        index = faiss.IndexIVFFlat(flat, points.shape[1], n_lists, faiss.METRIC_INNER_PRODUCT)
+        index.train(points[: 50 * n_lists])
+        index.add(points)
+        return index, points
+
+    (index, points), building = timed(build)
+    memory = resident()
+    asked = averaged(queries, vectorizer)
+    exact = faiss.IndexFlatIP(points.shape[1])
+    exact.add(points)
+    nearest = exact.search(asked, 10)[1]
+
+    def recall(n_visited):
+        index.nprobe = n_visited
+        found = index.search(asked, 10)[1]
+        return np.mean([len(np.intersect1d(*rows)) / 10 for rows in zip(found, nearest, strict=True)])
+
+    powers = [2**i for i in range(int(np.log2(index.nlist)) + 1)]
+    reached = recall(next((n for n in powers if recall(n) >= 0.99), index.nlist))
+    fast = np.median([timed(lambda q=q: index.search(q[None], 10))[1] for q in asked[:50]])
+    slow = np.median([timed(lambda q=q: exact.search(q[None], 10))[1] for q in asked[:10]])
+    return building, memory, reached, 1000 * fast, 1000 * slow
+
+
 def processor():
     """Seconds of processor time of this process and of those that it has waited for."""
     return sum(
@@ -113,6 +164,16 @@ def cluster(n_clusters, path):
     clusters = cluster_points(points, n_clusters, by_cosine=True, random_state=0, n_jobs=JOBS)
     done, seconds, memory = processor(), time.perf_counter() - start, resident()
     return embedded - before, done - embedded, seconds, len(clusters.centers), memory
+
+
+def cluster_averages(n_clusters, path):
+    """The same for averages by scikit-learn."""
+    vectorizer = RECIPES[FEW]()[0].set_params(tokenizer=str.split).fit(["a text"])
+    start, before = time.perf_counter(), processor()
+    points = averaged(path, vectorizer)
+    embedded = processor()
+    MiniBatchKMeans(n_clusters, random_state=0).fit(points)
+    return embedded - before, processor() - embedded, time.perf_counter() - start, n_clusters, resident()
 
 
 class ReadTexts:
@@ -173,10 +234,10 @@ def partitions(path, queries, n_parts=20):
 
 
 SEARCH = """\
-| texts | similarity | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
+| texts | method | build, s | MiB | recall@10 | ms per query | exact, ms | faster |
 |--:|---|--:|--:|--:|--:|--:|--:|"""
 CLUSTERS = """\
-| texts | clusters | found | processor s, embedding | processor s, clusters | seconds of both | MiB |
+| texts | method | found | processor s, vectors | processor s, clusters | seconds of both | MiB |
 |--:|---|--:|--:|--:|--:|--:|"""
 PARTITIONS = """\
 | texts | queries | learn and index, s | MiB moved | search, s | MiB moved | cluster, s | MiB moved | MiB of a worker |
@@ -197,22 +258,28 @@ def tables(quick=False):
         print(row, flush=True)
         lines[name].append(row)
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, new_process() as shared:
+        call = partial(call_in, shared) if quick else alone
         path, queries = f"{folder}/texts.txt", f"{folder}/queries.txt"
-        n_queries = 50 if quick else 1000
-        alone(write_texts, queries, n_queries, 2)
-        for n_texts in (2000,) if quick else (100_000, 1_000_000):
-            alone(write_texts, path, n_texts)
-            for recipe in RECIPES:
-                building, memory, recall, fast, slow = alone(search, recipe, path, queries)
+        n_queries, n_topics = (50, 100) if quick else (1000, N_TOPICS)
+        call(write_texts, queries, n_queries, 2, n_topics)
+        for n_texts in (1000,) if quick else (100_000, 1_000_000):
+            call(write_texts, path, n_texts, 0, n_topics)
+            methods = {f"**{recipe}**": partial(search, recipe) for recipe in RECIPES}
+            for method, function in {**methods, "averages, faiss": search_averages}.items():
+                building, memory, recall, fast, slow = call(function, path, queries)
                 times = f"{fast:.1f} | {slow:.1f} | {slow / fast:.0f} x"
-                add("search", f"| {n_texts:,} | {recipe} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
-            *steps, memory = alone(partitions, path, queries)
+                add("search", f"| {n_texts:,} | {method} | {building:.0f} | {memory:,.0f} | {recall:.3f} | {times} |")
+            *steps, memory = call(partitions, path, queries)
             moved = " | ".join(f"{seconds:.1f} | {mebibytes:,.1f}" for seconds, mebibytes in steps)
             add("partitions", f"| {n_texts:,} | {n_queries:,} | {moved} | {memory:,.0f} |")
-            for n_clusters in (50, None):
-                embedding, clusters, seconds, found, memory = alone(cluster, n_clusters, path)
-                kind = "number found" if n_clusters is None else "given number"
+            methods = {
+                "**given number**": partial(cluster, 50),
+                "**number found**": partial(cluster, None),
+                "averages, `MiniBatchKMeans`": partial(cluster_averages, 50),
+            }
+            for method, function in methods.items():
+                embedding, clusters, seconds, found, memory = call(function, path)
                 times = f"{embedding:.0f} | {clusters:.0f} | {seconds:.0f}"
-                add("clusters", f"| {n_texts:,} | {kind} | {found} | {times} | {memory:,.0f} |")
+                add("clusters", f"| {n_texts:,} | {method} | {found} | {times} | {memory:,.0f} |")
     return {name: "\n".join(rows) for name, rows in lines.items()}

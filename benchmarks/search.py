@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from encoder import own_encoder
 from grouping import TITLES, read_samples
-from results import write_results
+from results import announce, shown, write_results
+from scipy.stats import rankdata
 from tfidf import content_stems, tf_idf
 from vectors import GLOVE, installed_models, static_models
 
@@ -148,17 +149,33 @@ def bm25(texts, queries, language):
     return index.scores(asked), index.units(asked)
 
 
+def by_rank(*scorers):
+    """Sums of reciprocal ranks by several methods, the usual way to join them (Cormack et al. 2009, k = 60)."""
+
+    return lambda texts, queries: sum(reciprocal(scorer(texts, queries)) for scorer in scorers)
+
+
+def reciprocal(scores):
+    """Reciprocal ranks in each row, where equal scores have the last of their ranks."""
+    return 1 / (60 + rankdata(-np.nan_to_num(scores, nan=-np.inf), method="max", axis=1))
+
+
 def word_methods():
     return {"TF-IDF": by_cosine(tf_idf(content_stems)), "BM25": by_bm25(), "BM25, stems": by_bm25("english")}
 
 
-def methods(embedding, encoders):
-    """Methods for an embedding and its vectors, beside the own encoders of static models."""
-    centered = make_text_similarity(random_state=0, vectors=embedding[0].vectors)
+def methods(embedding, encoders, whiten):
+    """Methods for an embedding and its vectors, beside the own encoders of static models and whitened averages."""
+    vectors = embedding[0].vectors
+    centered = make_text_similarity(random_state=0, vectors=vectors)
+    means = make_text_embedding(vectors=vectors, likelihood="diag", whiten=whiten, spread=0.0)
+    average = by_search(TextSearch(means, words=None))
     return {
         "embedding": by_search(TextSearch(embedding, words=None)),
         "centered": by_search(TextSearch(centered, words=None)),
         **{name: by_cosine(own_encoder(source)) for name, source in encoders.items()},
+        "whitened mean": average,
+        "whitened mean and BM25, by ranks": by_rank(average, by_bm25("english")),
         "**TextSearch**": by_search(TextSearch(embedding)),
     }
 
@@ -175,14 +192,15 @@ def joins():
 
     ways = {
         "BM25, stems": lambda cosines, scores, units: scores,
+        "reciprocal ranks": lambda cosines, scores, units: reciprocal(cosines) + reciprocal(scores),
         "embedding": lambda cosines, scores, units: cosines,
     }
     for w in (0.5, 1, 2, 3):
-        ways[f"z(cosine) + {w} z(BM25)"] = lambda cosines, scores, units, w=w: z(cosines) + w * z(scores)
+        ways[f"**z(cosine) + {w} z(BM25)**"] = lambda cosines, scores, units, w=w: z(cosines) + w * z(scores)
     for w in (5, 10, 20, 40):
-        ways[f"z(cosine) + {w} s"] = lambda cosines, scores, units, w=w: z(cosines) + w * share(scores, units)
+        ways[f"**z(cosine) + {w} s**"] = lambda cosines, scores, units, w=w: z(cosines) + w * share(scores, units)
     for w in (5, 10, 20, 40):
-        ways[f"z(cosine) + {w} s²"] = lambda cosines, scores, units, w=w: z(cosines) + w * share(scores, units) ** 2
+        ways[f"**z(cosine) + {w} s²**"] = lambda cosines, scores, units, w=w: z(cosines) + w * share(scores, units) ** 2
     return ways
 
 
@@ -199,16 +217,9 @@ def joined(task):
 # Page ---------------------------------------------------------------------------------------------------------------
 
 
-def table(columns, rows, by_column=False):
-    """Markdown, with the best figure of each row, or of each column, in bold."""
-    values = np.array([figures for _, *figures in rows]).round(3)
-    best = values == values.max(axis=0 if by_column else 1, keepdims=True)
-    cells = [
-        [f"**{value:.3f}**" if is_best else f"{value:.3f}" for value, is_best in zip(*row, strict=True)]
-        for row in zip(values, best, strict=True)
-    ]
-    lines = [f"| | {' | '.join(columns)} |", f"|---|{'--:|' * len(columns)}"]
-    lines += [f"| {row[0]} | {' | '.join(own)} |" for row, own in zip(rows, cells, strict=True)]
+def table(columns, rows):
+    lines = [f"| | {' | '.join(map(shown, columns))} |", f"|---|{'--:|' * len(columns)}"]
+    lines += [f"| {shown(name)} | {' | '.join(f'{figure:.3f}' for figure in figures)} |" for name, *figures in rows]
     return "\n".join(lines)
 
 
@@ -223,7 +234,7 @@ def table_of_joins(asked, made):
         found = [joined(task) for task in tasks]
         columns[title] = {name: np.mean([values[name].mean() for values in found]) for name in joins()}
     rows = [(name, *(figures[name] for figures in columns.values())) for name in joins()]
-    return table(list(columns), rows, by_column=True)
+    return table(list(columns), rows)
 
 
 def main(arguments=None):
@@ -233,26 +244,30 @@ def main(arguments=None):
     parser.add_argument("--texts", type=int, default=1500, help="number of texts per sample")
     parser.add_argument("--seeds", type=int, default=3, help="number of samples")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     warnings.filterwarnings("ignore", message=".* have no words")
     asked, made = read_tasks(options.data, options.texts, options.seeds)
     tasks = {**{title: [task] for title, task in asked.items()}, **made}
 
     def figures(methods):
         """For each task, the mean figure of each method."""
-        return {
-            title: [np.mean([task.measure(method).mean() for task in samples]) for method in methods.values()]
-            for title, samples in tasks.items()
-        }
+        found = {}
+        for title, samples in tasks.items():
+            print(f"  {title}", flush=True)
+            found[title] = [np.mean([task.measure(method).mean() for task in samples]) for method in methods.values()]
+        return found
 
     sections = {
         "default": methods(
-            make_text_embedding(), {f"{name}, its own encoder": source for name, source in installed_models().items()}
+            make_text_embedding(),
+            {f"{name}, its own encoder": source for name, source in installed_models().items()},
+            whiten=0.25,
         )
     }
     for name, source in static_models(options.data).items():
         embedding = make_text_embedding(vectors=source, likelihood="diag")
-        sections[name] = methods(embedding, {"its own encoder": source})
-    sections["glove"] = methods(make_text_embedding(vectors=GLOVE, likelihood="diag"), {})
+        sections[name] = methods(embedding, {"its own encoder": source}, whiten=0.125)
+    sections["glove"] = methods(make_text_embedding(vectors=GLOVE, likelihood="diag"), {}, whiten=0.5)
     print("joins ...", flush=True)
     tables = {"joins": table_of_joins(asked, made)}
     by_words = word_methods()

@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from results import write_results
+from results import announce, write_results
 from vectors import GLOVE
 
 from sklearn_mcsg import ModelComparisonSegmenter, make_text_embedding
@@ -91,20 +91,20 @@ def planted_methods():
     normal = [theirs("normal", 10, pen=factor * k * np.log(n)) for factor in (0.25, 0.5, 1)]
     rbf, l2 = ([theirs(cost, pen=pen) for pen in penalties] for cost in ("rbf", "linear"))
     found = {
-        "`diag`, BIC (default)": [ours()],
-        "`diag`, AIC": [ours("diag", "aic")],
-        "`diag`, Bayes": [ours("diag", "bayes")],
-        "`full`, BIC": [ours("full")],
-        "`diag`, level .05": [ours(level=0.05)],
-        "`full`, level .05": [ours("full", level=0.05)],
-        "`squared_error`, level .05": [ours("squared_error", level=0.05)],
+        "**`diag`, BIC (default)**": [ours()],
+        "**`diag`, AIC**": [ours("diag", "aic")],
+        "**`diag`, Bayes**": [ours("diag", "bayes")],
+        "**`full`, BIC**": [ours("full")],
+        "**`diag`, level .05**": [ours(level=0.05)],
+        "**`full`, level .05**": [ours("full", level=0.05)],
+        "**`squared_error`, level .05**": [ours("squared_error", level=0.05)],
         "ruptures Pelt, CostNormal, `min_size=10`, best penalty of 3": normal,
         "ruptures Pelt, CostRbf, best penalty of 9": rbf,
         "ruptures Pelt, CostL2, best penalty of 9": l2,
     }
     known = {
-        "`diag`": [ours(n_segments=SEGMENTS)],
-        "`full`": [ours("full", n_segments=SEGMENTS)],
+        "**`diag`**": [ours(n_segments=SEGMENTS)],
+        "**`full`**": [ours("full", n_segments=SEGMENTS)],
         "ruptures Dynp, CostNormal, `min_size=10`": [theirs("normal", 10, n_bkps=SEGMENTS - 1)],
         "ruptures Dynp, CostRbf": [theirs("rbf", n_bkps=SEGMENTS - 1)],
         "ruptures Dynp, CostL2": [theirs("linear", n_bkps=SEGMENTS - 1)],
@@ -113,7 +113,7 @@ def planted_methods():
 
 
 def planted_table(methods, kinds, seeds, numbers):
-    """Shares of boundaries found and, if asked for, errors of the number; the best shares are in bold."""
+    """Shares of boundaries found and, if asked for, errors of the number."""
     results = {}
     for name, variants in methods.items():
         print(f"{name} ...", flush=True)
@@ -122,13 +122,9 @@ def planted_table(methods, kinds, seeds, numbers):
             measured = [measure_planted(find, kind, seeds) for find in variants]
             cells.append(max(measured, key=lambda m: m[0] - 0.2 * m[1]))
         results[name] = np.array(cells)
-    best = np.round([values[:, 0] for values in results.values()], 2).max(axis=0)
     lines = [f"| | {' | '.join(kinds)} |", "|---|" + "--:|" * len(kinds)]
     for name, values in results.items():
-        cells = []
-        for (hits, off), top in zip(values, best, strict=True):
-            mark = "**" if round(hits, 2) == top else ""
-            cells.append(f"{mark}{hits:.2f}{mark}" + (f" ({off:.1f})" if numbers else ""))
+        cells = [f"{hits:.2f}" + (f" ({off:.1f})" if numbers else "") for hits, off in values]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -149,14 +145,17 @@ def read_documents(folder, count):
 
 
 def document_methods():
-    """Methods by name, each a function of points and the true number of segments; and whether it is given that."""
+    """Methods of points by name: functions of the true number of segments; and those that find it, the best of some."""
     known = {
-        "embedding, squared error": lambda k: ours("squared_error", n_segments=k),
+        "**squared error**": lambda k: ours("squared_error", n_segments=k),
         "ruptures Dynp, CostL2": lambda k: theirs("linear", n_bkps=k - 1),
         "ruptures Dynp, CostCosine": lambda k: theirs("cosine", n_bkps=k - 1),
         "ruptures Dynp, CostRbf": lambda k: theirs("rbf", n_bkps=k - 1),
     }
-    found = {"embedding, squared error, level .05": [ours("squared_error", block_size="growing")]}
+    found = {
+        f"**squared error, level {level}**": [ours("squared_error", block_size="growing", level=level)]
+        for level in (0.05, 0.2)
+    }
     for cost in ("cosine", "rbf"):
         variants = [theirs(cost, pen=pen) for pen in np.round(np.geomspace(0.1, 4, 12), 2)]
         found[f"ruptures Pelt, Cost{cost.title()}, best penalty of 12"] = variants
@@ -199,44 +198,29 @@ def measure_segment_texts(documents, known):
 def document_tables(data, count):
     """The tables of documents."""
     documents = {name: read_documents(data / "choi" / "2" / name, count) for name in FOLDERS}
-    points = points_of(documents, make_text_embedding(vectors=GLOVE, likelihood="diag"))
-    by_default = points_of(documents, make_text_embedding())
     known, found = document_methods()
+    alone = "**`segment_texts`, each document alone**"
     tables = {
-        "documents_known": {
-            "default embedding, squared error": measure_documents(
-                documents, by_default, lambda k: ours("squared_error", n_segments=k)
-            ),
-            "`segment_texts`, each document alone": measure_segment_texts(documents, known=True),
-        },
-        "documents_found": {
-            "default embedding, squared error, level .05": measure_documents(
-                documents, by_default, lambda k: ours("squared_error", block_size="growing")
-            ),
-            "default embedding, squared error, level .2": measure_documents(
-                documents, by_default, lambda k: ours("squared_error", block_size="growing", level=0.2)
-            ),
-            "`segment_texts`, each document alone": measure_segment_texts(documents, known=False),
-        },
+        "documents_known": {alone: measure_segment_texts(documents, known=True)},
+        "documents_found": {alone: measure_segment_texts(documents, known=False)},
     }
-    for name, choose in known.items():
-        print(f"{name} ...", flush=True)
-        tables["documents_known"][name] = measure_documents(documents, points, choose)
-    for name, variants in found.items():
-        print(f"{name} ...", flush=True)
-        measured = [measure_documents(documents, points, lambda k, find=find: find) for find in variants]
-        tables["documents_found"][name] = min(measured, key=lambda m: m[:, 0].mean())
+    embeddings = {"default": make_text_embedding(), "GloVe": make_text_embedding(vectors=GLOVE, likelihood="diag")}
+    for vectors, embedding in embeddings.items():
+        points = points_of(documents, embedding)
+        for name, choose in known.items():
+            print(f"{name}, {vectors} ...", flush=True)
+            tables["documents_known"][f"{name}, {vectors}"] = measure_documents(documents, points, choose)
+        for name, variants in found.items():
+            print(f"{name}, {vectors} ...", flush=True)
+            measured = [measure_documents(documents, points, lambda k, find=find: find) for find in variants]
+            tables["documents_found"][f"{name}, {vectors}"] = min(measured, key=lambda m: m[:, 0].mean())
     return {name: document_table(results, "found" in name) for name, results in tables.items()}
 
 
 def document_table(results, numbers):
-    best = np.min([np.round(values[:, 0], 3) for values in results.values()], axis=0)
     lines = [f"| | {' | '.join(FOLDERS)} |", "|---|" + "--:|" * len(FOLDERS)]
     for name, values in results.items():
-        cells = []
-        for (p_k, window, number), top in zip(values, best, strict=True):
-            mark = "**" if round(p_k, 3) == top else ""
-            cells.append(f"{mark}{p_k:.3f}{mark} / {window:.3f}" + (f" ({number:.1f})" if numbers else ""))
+        cells = [f"{p_k:.3f} / {window:.3f}" + (f" ({n:.1f})" if numbers else "") for p_k, window, n in values]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     if numbers:
         lines += [f"| {name}, published | {' | '.join(f'{v:.2f}' for v in row)} |" for name, row in PUBLISHED.items()]
@@ -259,13 +243,13 @@ def speed_table(n, d, segments):
             return np.array(algorithm.predict(pen=(d + d * (d + 1) / 2) * np.log(n))[:-1])
 
     methods = {
-        "`diag`, BIC": ours(max_segments=n),
-        "`spherical`, BIC": ours("spherical", max_segments=n),
-        "`vmf`, BIC": ours("vmf", max_segments=n),
-        "`full`, BIC": ours("full", max_segments=n),
-        f"`diag`, `n_segments={segments}`": ours(n_segments=segments),
-        "`diag`, level .05": ours(level=0.05),
-        "`squared_error`, level .05": ours("squared_error", level=0.05),
+        "**`diag`, BIC**": ours(max_segments=n),
+        "**`spherical`, BIC**": ours("spherical", max_segments=n),
+        "**`vmf`, BIC**": ours("vmf", max_segments=n),
+        "**`full`, BIC**": ours("full", max_segments=n),
+        f"**`diag`, `n_segments={segments}`**": ours(n_segments=segments),
+        "**`diag`, level .05**": ours(level=0.05),
+        "**`squared_error`, level .05**": ours("squared_error", level=0.05),
         "ruptures Pelt, CostNormal, every fifth row only": pelt,
     }
     lines = [f"| {n:,} rows, {d} features, {segments} segments | seconds | segments found |", "|---|--:|--:|"]
@@ -286,9 +270,10 @@ def main(arguments=None):
     parser.add_argument("--to", type=Path, default=Path("doc/results/segments"), help="folder of the tables")
     parser.add_argument("--quick", action="store_true", help="few and short sequences")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     kinds, seeds, count = (KINDS[:1], 1, 2) if options.quick else (KINDS, SEEDS, 20)
     found, known = planted_methods()
-    size = (600, 3, 4) if options.quick else (10_000, 12, 40)
+    size = (150, 2, 3) if options.quick else (10_000, 12, 40)
     tables = {
         "planted": planted_table(found, kinds, seeds, numbers=True),
         "planted_known": planted_table(known, kinds, seeds, numbers=False),

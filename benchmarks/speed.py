@@ -15,12 +15,18 @@ import platform
 import time
 import tracemalloc
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from results import write_results
+from results import announce, write_results
+from scipy.sparse import csr_array
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from sklearn_mcsg import (
     EmbeddingVectorizer,
@@ -33,6 +39,7 @@ from sklearn_mcsg import (
 from sklearn_mcsg.engine.results import Target
 
 JOBS = 2
+COSINE = "cosine of means"
 
 
 @dataclass
@@ -151,7 +158,7 @@ def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
     results = []
     for method in methods:
         if isinstance(method, tuple):
-            name, run, n_pairs = " ".join(method), fitted_pairs(groups, *method), every
+            name, run, n_pairs = f"**{' '.join(method)}**", fitted_pairs(groups, *method), every
         else:
             name = method
             run, n_pairs = {
@@ -169,12 +176,18 @@ def measure(n_groups, n_features, dtype, methods, repeats=3, memory=False):
             Measurement(name, n_groups, n_features, np.dtype(dtype).name, seconds, int(n_pairs), cosine, peak)
         )
         print(f"  {name}: {results[-1].ratio:,.2f} x cosine", flush=True)
-    return results
+    least = min(result.cosine for result in results)
+    peak = peak_beyond_output(lambda: cosine_similarity(means)) if memory else float("nan")
+    unit = Measurement(COSINE, n_groups, n_features, np.dtype(dtype).name, least, int(every), least, peak)
+    return [unit, *results]
 
 
 def embedding_table(n_groups, n_features=300, repeats=5):
     """Time to embed groups and compare all pairs, relative to averaging them and comparing the means."""
-    lines = ["| components | precision | time relative to cosine | of that, embedding |", "|--:|---|--:|--:|"]
+    lines = [
+        "| method | components | precision | time relative to cosine | of that, vectors |",
+        "|---|--:|---|--:|--:|",
+    ]
     for dtype in (np.float64, np.float32):
         groups = make_groups(n_groups, n_features, dtype)
         for n_components in (None, 256):
@@ -187,8 +200,10 @@ def embedding_table(n_groups, n_features=300, repeats=5):
             embedding, whole = (best(lambda f=f, g=groups: f(g), repeats) for f in (model.transform, model.pairwise))
             cosine = min(cosine, best(means, repeats))
             ratios = f"{whole / cosine:.2f} | {embedding / cosine:.2f}"
-            lines.append(f"| {model.n_components_} | {np.dtype(dtype).name} | {ratios} |")
+            lines.append(f"| **`GroupEmbedding`** | {model.n_components_} | {np.dtype(dtype).name} | {ratios} |")
             print(lines[-1], flush=True)
+        averaging = best(lambda g=groups: group_means(g), repeats) / best(means, repeats)
+        lines.append(f"| {COSINE} | {n_features} | {np.dtype(dtype).name} | 1.00 | {averaging:.2f} |")
     return "\n".join(lines)
 
 
@@ -200,90 +215,111 @@ def shared_table(n_texts, n_words=15, n_features=50, vocabulary=100_000):
     return Groups(table, np.arange(0, n_texts * n_words + 1, n_words), indices=indices)
 
 
-def million_embeddings(n_texts):
-    """Embed texts; return a sentence on time and memory."""
-    texts = shared_table(n_texts)
-    model = GroupEmbedding(whiten=0.5, prior_strength=0.5, normalize=True, n_jobs=JOBS)
-    start = time.perf_counter()
-    peak = peak_beyond_output(lambda: model.fit_transform(texts))
-    return (
-        f"`GroupEmbedding.fit_transform` of {n_texts:,} texts of 15 words, with a shared table of 50 features, takes "
-        f"{time.perf_counter() - start:.1f} s and at most {peak:,.0f} MiB in addition to its output."
-    )
-
-
-def million_texts(n_texts, n_words=15, n_features=50):
-    """Fit texts that share a table of vectors, without copying them; return a sentence on time and memory."""
-    texts = shared_table(n_texts, n_words, n_features)
+def traced(function):
+    """What a function returns, its time, and its peak memory in MiB, result included."""
     start = time.perf_counter()
     tracemalloc.start()
-    ModelComparisonSimilarity().fit(texts)
+    result = function()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    seconds = time.perf_counter() - start
-    statistics, vectors = (8 * n_texts * width / 2**20 for width in (2 * n_features + 1, n_words * n_features / 2))
-    peak /= 2**20
-    return (
-        f"`fit` on {n_texts:,} texts of {n_words} words, with a shared table of {n_features} features, takes "
-        f"{seconds:.1f} s and at most {peak:,.0f} MiB, including {statistics:,.0f} MiB for the statistics. The vectors "
-        f"in float32 would take {vectors:,.0f} MiB."
-    )
+    return result, time.perf_counter() - start, peak / 2**20
+
+
+def many_texts(n_texts):
+    """Fit, embed and average texts that share a table of vectors, without copying them."""
+    texts = shared_table(n_texts)
+    embedding = GroupEmbedding(whiten=0.5, prior_strength=0.5, normalize=True, n_jobs=JOBS)
+    calls = {
+        "**`ModelComparisonSimilarity.fit`**": lambda: ModelComparisonSimilarity().fit(texts),
+        "**`GroupEmbedding.fit_transform`**": lambda: embedding.fit_transform(texts),
+        "averages, a sparse product in SciPy": lambda: averages(texts),
+    }
+    task = f"{n_texts:,} texts of 15 words, a table of 50 features"
+    rows = []
+    for method, call in calls.items():
+        _, seconds, peak = traced(call)
+        rows.append((task, method, f"{seconds:.1f} s", f"{peak:,.0f}"))
+    return rows
+
+
+def averages(texts):
+    """Means of the vectors of texts that share a table."""
+    weights = np.full(len(texts.indices), 1 / 15, dtype=np.float32)
+    return csr_array((weights, texts.indices, texts.offsets), (len(texts), len(texts.vectors))) @ texts.vectors
 
 
 def reading_texts(n_texts, n_words=15, n_features=50, vocabulary=100_000):
-    """Turn texts into weighted groups; return a sentence on the number of tokens per second."""
+    """Turn texts into weighted groups, or count their words, on one core."""
     rng = np.random.default_rng(0)
     words = ["the", "and", "for", "that", *(f"w{i}" for i in range(4, vocabulary))]
     ranks = np.minimum(rng.zipf(1.3, size=(n_texts, n_words)) - 1, vocabulary - 1)
     texts = [" ".join([words[i] for i in row]) for row in ranks]
     vectors = (words, rng.normal(size=(vocabulary, n_features)).astype(np.float32))
-    speeds = []
-    for tokenizer in (str.split, None):
-        vectorizer = EmbeddingVectorizer(vectors, tokenizer=tokenizer).fit(texts[:10])
-        speeds.append(n_texts * n_words / best(lambda v=vectorizer: v.transform(texts), 3) / 1e6)
-    return (
-        f"`EmbeddingVectorizer` turns {speeds[0]:.1f} million tokens per second into weighted groups with `str.split`, "
-        f"and {speeds[1]:.1f} million with its own tokenizer, on one core."
-    )
+    vectorizers = {
+        "**`EmbeddingVectorizer`, `str.split`**": EmbeddingVectorizer(vectors, tokenizer=str.split),
+        "**`EmbeddingVectorizer`, its own tokenizer**": EmbeddingVectorizer(vectors),
+        "`CountVectorizer`, `str.split`": CountVectorizer(vocabulary=words, analyzer=str.split),
+        "`CountVectorizer`, its own tokenizer": CountVectorizer(vocabulary=words),
+    }
+    rows = []
+    for method, vectorizer in vectorizers.items():
+        vectorizer.fit(texts[:10])
+        seconds = best(lambda v=vectorizer: v.transform(texts), 3)
+        rows.append(("tokens read", method, f"{n_texts * n_words / seconds / 1e6:.1f} million per second", ""))
+    return rows
 
 
 def retrieval(n_groups, n_queries, n_features=50):
-    """Search an index; return a sentence on many queries, and on one query relative to the cosine."""
+    """Search an index exactly, with many queries and with one, beside searches by the cosine of the means."""
     groups = make_groups(n_groups, n_features, np.float64)
-    index = GroupNeighbors(n_neighbors=10, n_jobs=JOBS).fit(groups)
-    index.kneighbors(groups[:1])
-    tracemalloc.start()
-    start = time.perf_counter()
-    index.kneighbors(groups[:n_queries])
-    seconds = time.perf_counter() - start
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    means = group_means(groups)
-    one = best(lambda: index.kneighbors(groups[:1]), 5)
-    cosine = best(lambda: np.argpartition(-cosine_similarity(means[:1], means), 10), 5)
-    return (
-        f"`GroupNeighbors` on {n_groups:,} groups with {n_features} features answers {n_queries:,} queries in "
-        f"{seconds:.1f} s and {peak / 2**20:,.0f} MiB in addition to the index. One query takes {1000 * one:.0f} ms, "
-        f"{one / cosine:.1f} times as long as a brute-force search by the cosine of the means."
-    )
+    models = GroupNeighbors(n_neighbors=10, n_jobs=JOBS).fit(groups)
+    points = GroupNeighbors(GroupEmbedding(prior_strength=0.5), n_neighbors=10, n_jobs=JOBS).fit(groups)
+    means = normalize(group_means(groups)).astype(np.float32)
+
+    def by_numpy(queries):
+        return np.argpartition(-(queries @ means.T), 10, axis=1)[:, :10]
+
+    searches = {
+        "**`GroupNeighbors`, models**": (models.kneighbors, groups),
+        "**`GroupNeighbors`, points**": (points.kneighbors, groups),
+        f"{COSINE}, NumPy": (by_numpy, means),
+    }
+    if find_spec("faiss"):
+        import faiss
+
+        faiss.omp_set_num_threads(JOBS)
+        flat = faiss.IndexFlatIP(n_features)
+        flat.add(means)
+        searches[f"{COSINE}, faiss (flat)"] = (lambda queries: flat.search(queries, 10), means)
+    rows = []
+    for method, (search, queries) in searches.items():
+        search(queries[:1])
+        _, seconds, peak = traced(lambda s=search, q=queries: s(q[:n_queries]))
+        one = best(lambda s=search, q=queries: s(q[:1]), 5)
+        task = f"{n_queries:,} queries among {n_groups:,} groups, 50 features"
+        rows.append((task, method, f"{seconds:.1f} s; one in {1000 * one:.1f} ms", f"{peak:,.0f}"))
+    return rows
 
 
 def clustering(n_groups, n_features=50, n_clusters=20):
-    """Pooled linkage of simulated clusters; return a sentence on time, memory and the number found."""
+    """Pooled linkage of simulated clusters, and Ward linkage of their means at the true number."""
     rng = np.random.default_rng(0)
     sizes, truth = rng.integers(3, 21, n_groups), rng.integers(n_clusters, size=n_groups)
     centres = 2 * rng.normal(size=(n_clusters, n_features))
     vectors = np.repeat(centres[truth], sizes, axis=0) + rng.normal(size=(sizes.sum(), n_features))
     groups = Groups(vectors, np.concatenate([[0], np.cumsum(sizes)]))
-    start = time.perf_counter()
-    tracemalloc.start()
-    found = ModelComparisonClustering(n_jobs=JOBS).fit(groups).n_clusters_
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return (
-        f"`ModelComparisonClustering` merges {n_groups:,} groups with {n_features} features in "
-        f"{time.perf_counter() - start:.0f} s and {peak / 2**20:,.0f} MiB, and finds {found} of {n_clusters} clusters."
-    )
+    methods = {
+        "**`ModelComparisonClustering`**": (ModelComparisonClustering(n_jobs=JOBS), groups),
+        "Ward linkage of means, number given": (AgglomerativeClustering(n_clusters), group_means(groups)),
+    }
+    rows = []
+    for method, (estimator, X) in methods.items():
+        fitted, seconds, peak = traced(lambda e=estimator, X=X: e.fit(X))
+        found = f"{fitted.n_clusters_} of {n_clusters} found, ARI {adjusted_rand_score(truth, fitted.labels_):.2f}"
+        rows.append(
+            (f"clusters of {n_groups:,} groups, 50 features", method, f"{seconds:.0f} s; {found}", f"{peak:,.0f}")
+        )
+    return rows
 
 
 def growth_exponent(results):
@@ -338,9 +374,9 @@ def plot(by_size, path):
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     for name, results in by_size.items():
         slope = f", exponent {growth_exponent(results):.2f}" if len(results) > 1 else ""
-        axes.loglog([r.n_groups for r in results], [r.seconds for r in results], "o-", label=f"{name}{slope}")
-    cosine = next(iter(by_size.values()))
-    axes.loglog([r.n_groups for r in cosine], [r.cosine for r in cosine], "k--", label="cosine of the means")
+        style = "k--" if name == COSINE else "o-"
+        label = f"{name.strip('*')}{slope}"
+        axes.loglog([r.n_groups for r in results], [r.seconds for r in results], style, label=label)
     axes.set(xlabel="groups", ylabel="seconds for all pairs", title="All pairs of groups, 50 features, 2 threads")
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=9)
@@ -349,8 +385,8 @@ def plot(by_size, path):
 
 
 def measure_all(quick):
-    """Measurements for the main table, measurements by size, and sentences on the other tasks."""
-    base = 600 if quick else 4000
+    """Measurements for the main table, and measurements by size."""
+    base = 120 if quick else 4000
     peers = ["blocked NumPy, diag AIC", "per-pair loop, diag AIC", "MaxSim, late interaction"]
     peers += ["exact optimal transport (POT)"] if _installed("pot") else []
     combinations = [
@@ -363,33 +399,46 @@ def measure_all(quick):
         ("trend", "aic"),
     ]
 
-    print(f"{base} groups of 3 to 20 vectors, 300 features, float64")
+    print(f"{base} groups of 3 to 20 vectors, 300 features, float64", flush=True)
     main_results = measure(base, 300, np.float64, combinations + peers, memory=True)
-    print("float32")
+    print("float32", flush=True)
     main_results += measure(base, 300, np.float32, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")], memory=True)
-    print("slower models, on fewer groups")
+    print("slower models, on fewer groups", flush=True)
     main_results += measure(base // 2, 300, np.float64, [("spherical", "tic"), ("vmf", "tic")], repeats=6)
     for n_features in (40, 300):
         main_results += measure(base // 4, n_features, np.float64, [("full", "aic")])
-    print("other dimensions")
+    print("other dimensions", flush=True)
     for n_features in (50, 768):
         main_results += measure(base, n_features, np.float64, [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")])
 
-    sizes = (300, 600) if quick else (1000, 2000, 4000, 8000, 20_000)
+    sizes = (100, 200) if quick else (1000, 2000, 4000, 8000, 20_000)
     names = [("diag", "aic"), ("spherical", "aic"), ("vmf", "aic")]
-    by_size = {" ".join(name): [] for name in names}
+    by_size = {COSINE: [], **{f"**{' '.join(name)}**": [] for name in names}}
     for n_groups in sizes:
-        print(f"{n_groups} groups, 50 features")
+        print(f"{n_groups} groups, 50 features", flush=True)
         for result in measure(n_groups, 50, np.float64, names, memory=n_groups == sizes[-1]):
             by_size[result.method].append(result)
 
-    print("fitting many texts")
-    sentences = [million_texts(20_000 if quick else 1_000_000), million_embeddings(20_000 if quick else 1_000_000)]
-    sentences.append(reading_texts(10_000 if quick else 200_000))
-    print("nearest neighbours")
-    sentences.append(retrieval(*((5000, 100) if quick else (100_000, 1000))))
-    sentences.append(clustering(500 if quick else 10_000))
-    return main_results, by_size, sentences
+    return main_results, by_size
+
+
+def collections_table(quick):
+    """Large collections, beside averages."""
+    lines = ["| task | method | time | MiB |", "|---|---|--:|--:|"]
+    for part in (
+        lambda: many_texts(2000 if quick else 1_000_000),
+        lambda: reading_texts(1000 if quick else 200_000),
+        lambda: retrieval(*((500, 20) if quick else (100_000, 1000))),
+        lambda: clustering(100 if quick else 10_000),
+    ):
+        for row in part():
+            lines.append(f"| {' | '.join(row)} |")
+            print(lines[-1], flush=True)
+    statistics, vectors = (8 * 1_000_000 * width / 2**20 for width in (101, 375))
+    note = (
+        f"A million texts have {statistics:,.0f} MiB of statistics; their vectors in float32 would be {vectors:,.0f}."
+    )
+    return "\n".join([*lines, "", note])
 
 
 def main(arguments=None):
@@ -398,16 +447,19 @@ def main(arguments=None):
     parser.add_argument("--scale", action="store_true", help="large collections instead, up to an hour")
     parser.add_argument("--to", type=Path, default=Path("doc/results/speed"), help="folder of tables and figure")
     options = parser.parse_args(arguments)
+    announce(__doc__, options.to)
     if options.scale:
         from scale import tables
 
         write_results(options.to, tables(options.quick))
         return
-    main_results, by_size, sentences = measure_all(options.quick)
-    print("embedding")
-    embedding = embedding_table(600 if options.quick else 4000)
+    main_results, by_size = measure_all(options.quick)
+    print("large collections", flush=True)
+    collections = collections_table(options.quick)
+    print("embedding", flush=True)
+    embedding = embedding_table(300 if options.quick else 4000)
     largest = [results[-1] for results in by_size.values()]
-    growth = "; ".join(f"{name} {growth_exponent(results):.2f}" for name, results in by_size.items())
+    growth = "; ".join(f"{name.strip('*')} {growth_exponent(results):.2f}" for name, results in by_size.items())
     write_results(
         options.to,
         {
@@ -415,7 +467,7 @@ def main(arguments=None):
             "largest": f"{table(largest)}\n\nGrowth exponent of the time with the number of groups (2 is quadratic): "
             f"{growth}.",
             "embedding": embedding,
-            "collections": "\n\n".join(sentences),
+            "collections": collections,
         },
     )
     plot(by_size, options.to / "seconds.png")

@@ -36,6 +36,11 @@ def centered(**params):
     return make_text_similarity(random_state=0, **params)["similarity"]
 
 
+def whitened_mean(vectors, whiten=0.5):
+    """Cosine of averages that are whitened in part: the strongest average, at the strength best for the vectors."""
+    return embedding(vectors, whiten=whiten, spread=0.0)
+
+
 class Reader:
     """Turn texts into groups by a recipe, the same texts once. The recipe "text" leaves them as they are."""
 

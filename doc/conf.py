@@ -158,6 +158,11 @@ def write_live_report(app):
     sklearn_mcsg.cluster_report(texts.data, columns=columns, title="360 short texts").save(folder / "report.html")
 
 
+def include_tables(app, docname, source):
+    """Put tables in place of the links to them, which readers of the sources follow."""
+    source[0] = re.sub(r"^\[Table: .+\]\((results/\S+)\)$", r"```{include} \1\n```", source[0], flags=re.MULTILINE)
+
+
 def check_reference(app):
     """Warn of public names that the reference lacks."""
     listed = re.findall(r"^(?:   |\.\. data:: )(\w+)$", (Path(app.srcdir) / "api.rst").read_text(encoding="utf8"), re.M)
@@ -167,6 +172,7 @@ def check_reference(app):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (inline_math, None), (displayed_math, None))
+    app.connect("source-read", include_tables)
     app.connect("builder-inited", check_reference)
     app.connect("builder-inited", write_font)
     app.connect("builder-inited", write_live_report)

@@ -6,6 +6,18 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from sklearn_mcsg._sklearn import Interval
+
+
+class Count(Interval):
+    """Constraint of a parameter: an integer that is not below `least`; `True`, which Python takes for 1, is refused."""
+
+    def __init__(self, least: int = 1):
+        super().__init__(Integral, least, None, closed="left")
+
+    def is_satisfied_by(self, val: object) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
 
 def check_number(value: object, name: str) -> None:
     """Raise unless a value is a number."""
@@ -17,6 +29,12 @@ def check_positive_integer(value: object, name: str) -> None:
     """Raise unless a value is a positive integer."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+
+
+def check_not_negative(value: float, name: str) -> None:
+    """Raise unless a number is finite and not negative."""
+    if not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}.")
 
 
 def check_share(value: object, name: str) -> None:

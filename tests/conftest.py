@@ -43,6 +43,21 @@ class Exponential(Likelihood):
         return n_features
 
 
+class Ragged:
+    """A gate for tests only, before an estimator: each row of a matrix becomes a group of two to five vectors."""
+
+    step = 1.0
+
+    def _check_groups(self, X, name="X"):
+        rows = super()._check_groups(X, name)
+        vectors = rows.rows()
+        sizes = 2 + np.abs(np.round(vectors[:, 0] * 7)).astype(int) % 4
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        steps = self.step * (np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + 0.5)
+        shifted = np.repeat(vectors, sizes, axis=0) + steps[:, None] * (1 + np.arange(vectors.shape[1]) % 3)
+        return Groups(shifted.astype(rows.output_dtype), offsets)
+
+
 def random_groups(
     n_groups=8, n_features=4, sizes=(1, 9), weighted=False, scale=1.0, spread=1.0, deviations=None, seed=0, dtype=float
 ):

@@ -47,6 +47,13 @@ def test_sif(make_groups, n_components):
     assert_allclose(fitted.embed(new) @ directions.T, 0, atol=1e-10)
 
 
+@pytest.mark.parametrize("baseline", [MeanVector(), SIF(1)])
+def test_vectors_of_weight_0_do_not_count(baseline, make_groups):
+    groups = make_groups(9)
+    more = Groups.from_list([np.vstack([x, x + 1]) for x in groups], [np.repeat([1.0, 0.0], len(x)) for x in groups])
+    assert_allclose(baseline.fit_transform(more), baseline.fit_transform(groups), atol=1e-12)
+
+
 def transport(x, a, y, b):
     """The definition: a linear programme over the moves."""
     cost = np.sqrt(((x[:, None] - y) ** 2).sum(axis=2))

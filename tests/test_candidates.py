@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from sklearn_mcsg import LIKELIHOODS, GroupEmbedding, GroupNeighbors, Groups, MeanVector, ModelComparisonSimilarity
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.search import candidates, nearest, neighbors, search_of
+from sklearn_mcsg.search import candidates, groups_of, nearest, neighbors, search_of
 from sklearn_mcsg.similarity import fitted_comparer
 
 pytest.importorskip("faiss")
@@ -149,15 +149,15 @@ def test_grows_and_shrinks_with_the_coordinates_it_has_learnt(name):
     X, more, queries = topics(400), topics(200, seed=2), topics(30, seed=1)
     params = {"n_neighbors": 5, "algorithm": "approximate", "n_candidates": 60, "growth": None}
     index = GroupNeighbors(SIMILARITIES[name], **params).fit(X)
-    first = index.candidates_
+    first = groups_of(index).candidates
     index.partial_fit(more)
-    assert index.candidates_.axes is first.axes
-    assert_array_equal(index.candidates_.codes[:400], first.codes)
-    assert len(index.candidates_) == index.n_groups_ == 600
+    assert groups_of(index).candidates.axes is first.axes
+    assert_array_equal(groups_of(index).candidates.codes[:400], first.codes)
+    assert len(groups_of(index).candidates) == index.n_groups_ == 600
     assert index.recall(queries) > 0.95
     assert_array_equal(index.kneighbors(more[:20], 1, return_distance=False).ravel(), np.arange(400, 420))
     index.remove(np.arange(0, 600, 3))
-    assert len(index.candidates_) == index.n_groups_ == 400
+    assert len(groups_of(index).candidates) == index.n_groups_ == 400
     assert index.recall(queries) > 0.95
 
 
@@ -167,7 +167,7 @@ def test_a_failure_to_add_changes_nothing():
     before = index.kneighbors(X[:5])
     with pytest.raises(ValueError, match="expecting 8 features"):
         index.partial_fit(topics(5, d=9))
-    assert len(index.candidates_) == index.n_groups_ == 100
+    assert len(groups_of(index).candidates) == index.n_groups_ == 100
     assert_array_equal(index.kneighbors(X[:5]), before)
 
 
@@ -181,12 +181,12 @@ def test_saved_and_pickled(name, mmap_mode, tmp_path):
     loaded = GroupNeighbors.load(tmp_path / "index", mmap_mode=mmap_mode)
     assert_array_equal(loaded.kneighbors(queries), found)
     assert_array_equal(pickle.loads(pickle.dumps(index)).kneighbors(queries), found)
-    assert loaded.partial_fit(queries).n_groups_ == len(loaded.candidates_) == 320
+    assert loaded.partial_fit(queries).n_groups_ == len(groups_of(loaded).candidates) == 320
 
 
 def test_codes_of_another_index_are_refused(tmp_path):
     index = GroupNeighbors(SIMILARITIES["diag centered"], algorithm="approximate").fit(topics(50, d=16))
-    index._keep(replace(index._fitted(), candidates=index.candidates_[np.arange(49)]))
+    index._keep(replace(groups_of(index), candidates=groups_of(index).candidates[np.arange(49)]))
     index.save(tmp_path / "index")
     with pytest.raises(ValueError, match=r"damaged .*codes of the candidates have shape \(49, (\d+)\), not \(50, \1\)"):
         GroupNeighbors.load(tmp_path / "index")
@@ -209,12 +209,15 @@ def few_are_many(monkeypatch):
 
 def test_auto_is_exact_for_few_groups_and_approximate_for_many(few_are_many):
     similarity = SIMILARITIES["diag centered"]
-    assert GroupNeighbors(similarity).fit(topics(50)).candidates_ is None
+    assert groups_of(GroupNeighbors(similarity).fit(topics(50))).candidates is None
     index = GroupNeighbors(similarity).fit(topics(51))
-    assert len(index.candidates_) == 51
+    assert len(groups_of(index).candidates) == 51
     grown = GroupNeighbors(similarity).fit(topics(50)).partial_fit(topics(30, seed=1))
-    assert len(grown.candidates_) == 80
-    assert GroupNeighbors(similarity, algorithm="exact").fit(topics(60)).partial_fit(topics(5)).candidates_ is None
+    assert len(groups_of(grown).candidates) == 80
+    assert (
+        groups_of(GroupNeighbors(similarity, algorithm="exact").fit(topics(60)).partial_fit(topics(5))).candidates
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +233,7 @@ def test_auto_is_exact_for_few_groups_and_approximate_for_many(few_are_many):
 def test_auto_is_exact_where_there_are_no_points(similarity, few_are_many):
     X = topics(60)
     X = Groups(np.abs(X.vectors), X.offsets)
-    assert GroupNeighbors(similarity).fit(X).candidates_ is None
+    assert groups_of(GroupNeighbors(similarity).fit(X)).candidates is None
     with pytest.raises(ValueError, match="algorithm='approximate' cannot find candidates"):
         GroupNeighbors(similarity, algorithm="approximate").fit(X)
 
@@ -249,7 +252,7 @@ def test_without_faiss_auto_is_exact_and_approximate_names_the_extra(monkeypatch
     monkeypatch.setattr(nearest, "has_extra", lambda name: False)
     monkeypatch.setattr(neighbors, "has_extra", lambda name: False)
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-    assert GroupNeighbors(similarity).fit(X).candidates_ is None
+    assert groups_of(GroupNeighbors(similarity).fit(X)).candidates is None
     assert_array_equal(GroupNeighbors.load(tmp_path / "index").kneighbors(X[:9]), truth)
     with pytest.raises(ImportError, match=r'pip install "sklearn-mcsg\[large\]"'):
         GroupNeighbors(similarity, algorithm="approximate").fit(X)

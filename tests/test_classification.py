@@ -7,32 +7,24 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, Exponential
+from conftest import COMBINATIONS, Exponential, Ragged
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.preprocessing import PowerTransformer
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
     parametrize_with_checks,
 )
 
-from sklearn_mcsg import Groups, ModelComparisonClassifier, ModelComparisonSimilarity
+from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonClassifier, ModelComparisonSimilarity
 from sklearn_mcsg.groups.blocks import rows_of
 
 
-class RaggedClassifier(ModelComparisonClassifier):
-    """A gate for tests only: each row of a matrix becomes a group of two to five vectors around it."""
-
-    def _check_groups(self, X, name="X"):
-        rows = super()._check_groups(X, name)
-        vectors = rows.rows()
-        sizes = 2 + np.abs(np.round(vectors[:, 0] * 7)).astype(int) % 4
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1] + (sizes - 1) / 2, sizes)
-        shifted = np.repeat(vectors, sizes, axis=0) + 0.1 * steps[:, None] * (1 + np.arange(vectors.shape[1]) % 3)
-        return Groups(shifted.astype(rows.output_dtype), offsets)
+class RaggedClassifier(Ragged, ModelComparisonClassifier):
+    step = 0.1  # classes stay apart
 
 
 ESTIMATORS = [
@@ -93,15 +85,26 @@ def test_pseudo_vectors_are_those_of_all_classes(likelihood):
     x, c = vectors_of(likelihood, X, np.ones(len(y), dtype=bool))
     pseudo = oracle.pseudo_vectors(likelihood, x, c, 2.0)
 
-    def padded(group):
-        return tuple(np.concatenate(parts) for parts in zip(group, pseudo, strict=True))
+    def likelihood_of(*groups):
+        return oracle.log_likelihood(likelihood, *(np.concatenate(parts) for parts in zip(*groups, strict=True)), 1e-6)
 
-    query = padded(vectors_of(likelihood, X, np.arange(12) == 3))
-    truth = [
-        oracle.compare(likelihood, "aic", query, padded(vectors_of(likelihood, X, y == label)), 1e-6)["divergence"]
-        for label in model.classes_
-    ]
+    query = vectors_of(likelihood, X, np.arange(12) == 3)
+    truth = []
+    for label in model.classes_:
+        group = vectors_of(likelihood, X, y == label)
+        apart = likelihood_of(query, pseudo) + likelihood_of(group, pseudo) - likelihood_of(pseudo)
+        weights = [part[1].sum() + 2.0 for part in (query, group)]
+        truth.append(2 * (apart - likelihood_of(query, group, pseudo)) * np.sum(np.reciprocal(weights)))
     assert_allclose(-model.decision_function(X[[3]])[0], truth, rtol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "full"])
+def test_a_narrow_class_keeps_its_groups(likelihood):
+    """Classes are three deviations apart in one feature; in another one, the first is twenty times as narrow."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    X = [np.c_[rng.normal(3 * k, 1, 8), rng.normal(0, (0.05, 1)[k], 8)] for k in y]
+    assert ModelComparisonClassifier(likelihood).fit(X[:500], y[:500]).score(X[500:], y[500:]) == 1
 
 
 def same_model(a, b, queries, rtol=1e-8):
@@ -167,15 +170,20 @@ def test_leaving_out_is_fitting_without(likelihood, criterion):
     X, y = some_classes(21, weighted=True)
     params = dict(likelihood=likelihood, criterion=criterion, prior_strength=0, reg_covar=0.05)
     model = ModelComparisonClassifier(**params).fit(X, y)
+    left_out = np.empty((len(y), 1))
+    for i, label in enumerate(y):
+        others = (y == label) & (np.arange(len(y)) != i)
+        pair = [vectors_of(likelihood, X, np.arange(len(y)) == i), vectors_of(likelihood, X, others)]
+        left_out[i] = oracle.compare(likelihood, criterion, *pair, 0.05)["divergence"]
+    scale = left_out.mean()
+    left_out /= scale
+    normal = PowerTransformer(standardize=False).fit(left_out)
+    normal.lambdas_ = np.clip(normal.lambdas_, 0, 2)
     for label, threshold in zip(model.classes_, model.thresholds_, strict=True):
-        roots = []
-        for i in np.flatnonzero(y == label):
-            others = (y == label) & (np.arange(len(y)) != i)
-            pair = [vectors_of(likelihood, X, np.arange(len(y)) == i), vectors_of(likelihood, X, others)]
-            roots.append(np.cbrt(oracle.compare(likelihood, criterion, *pair, 0.05)["divergence"]))
+        values = normal.transform(left_out[y == label])
         # 1.9432: the 95 % point of Student's distribution with 6 degrees of freedom
-        bound = np.mean(roots) + 1.943180 * np.std(roots, ddof=1) * np.sqrt(1 + 1 / 7)
-        assert threshold == pytest.approx(bound**3, rel=1e-5)
+        bound = values.mean() + 1.943180 * values.std(ddof=1) * np.sqrt(1 + 1 / 7)
+        assert threshold == pytest.approx(scale * normal.inverse_transform([[bound]])[0, 0], rel=1e-4)
 
 
 def test_rejection_keeps_its_level():
@@ -306,8 +314,8 @@ def test_classes_of_one_vector():
 def test_many_small_classes():
     """Neither many declared classes nor one group per class is taken for a regression."""
     X, _ = some_classes(40)
-    model = ModelComparisonClassifier().partial_fit(X, np.arange(40), classes=np.arange(100))
-    assert np.mean(model.predict(X) == np.arange(40)) > 0.9
+    model = ModelComparisonClassifier(prior_strength=0).partial_fit(X, np.arange(40), classes=np.arange(100))
+    assert_array_equal(model.predict(X), np.arange(40))
 
 
 def test_one_class():
@@ -481,3 +489,63 @@ def test_prediction_bound_of_many_values_is_the_normal_quantile():
 
     values = norm.ppf((np.arange(4000) + 0.5) / 4000)
     assert _prediction_bound(values, 0.05) == pytest.approx(norm.ppf(0.95), abs=2e-3)
+
+
+def speakers(n=60, std=1.0, seed=0):
+    """Groups of two classes that differ in the mean of feature 1; feature 0 has another spread in class "b"."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(["a", "b"], n // 2)
+    scales = {"a": [1.0, 1.0, 1.0], "b": [std, 1.0, 1.0]}
+    return [rng.normal([5, 3 * (label == "b"), 0], scales[label], size=(8, 3)) for label in y], y
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "full", "trend"])
+@pytest.mark.parametrize("std", [0, 0.03])
+def test_a_feature_that_outweighs_the_others_is_told(likelihood, std):
+    X, y = speakers(std=std)
+    model = ModelComparisonClassifier(likelihood)
+    with pytest.warns(UserWarning, match="1 of 3 features .* feature 0 within class 'b' .* set reg_covar") as told:
+        model.fit(X, y)
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="feature 0 within class 'b'") as told:
+        model.partial_fit(X[:2], y[:2])
+    assert told[0].filename == __file__
+    new, truth = speakers(seed=1, std=std)
+    new[1][:, 0] += 0.5  # little in class "a", and nearer to the rest of class "b" in the other features
+    assert model.predict(new)[1] == "a"
+    model.set_params(reg_covar=1.0).fit(X, y)  # the advice of the warning
+    assert (model.predict(new) == truth).mean() > 0.95
+
+
+def test_a_feature_that_outweighs_the_others_is_told_by_its_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"left": rng.normal(size=40), "right": rng.normal(size=40)})
+    X.loc[::2, "left"] = 0
+    with pytest.warns(UserWarning, match="feature left within class 0"):
+        ModelComparisonClassifier().fit(X, np.arange(40) % 2)
+
+
+def test_no_warning_of_features_that_do_not_outweigh_the_others():
+    X, y = speakers()
+    is_b = y == "b"
+    constant = [np.column_stack([x, np.full(8, 0.1 + b)]) for x, b in zip(X, is_b, strict=True)]
+    narrow = [1e-3 * x if b else x for x, b in zip(X, is_b, strict=True)]
+    few = [np.ones((1, 3)) if i == 1 else x for i, x in enumerate(X)]
+    chosen = np.flatnonzero(~is_b | (np.arange(len(y)) == 1))
+    for likelihood in LIKELIHOODS:
+        model = ModelComparisonClassifier(likelihood)
+        model.fit(*speakers(std=0.1))
+        model.fit(constant, y)  # within every class
+        model.fit(narrow, y)  # one class, in all features
+        model.fit([few[i] for i in chosen], y[chosen])  # a class of one vector
+    ModelComparisonClassifier(reg_covar=0.01).fit(*speakers(std=0))
+
+
+def test_a_fit_that_fails_leaves_the_classifier_as_it_was():
+    X, y = some_classes()
+    model = ModelComparisonClassifier(reject=True).fit(X, y)
+    expected = model.predict(X)
+    narrow = [x[:, :2] for x in X]
+    with pytest.raises(ValueError, match="reject_label='none' is a class"):
+        model.fit(narrow, np.where(y == "a", "none", y))
+    assert_array_equal(model.predict(X), expected)

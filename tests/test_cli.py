@@ -31,7 +31,7 @@ from sklearn_mcsg import (
     make_text_embedding,
     make_text_similarity,
 )
-from sklearn_mcsg.cli import _cluster, main
+from sklearn_mcsg.cli import _cluster, _compare, main
 from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.cli._paths import check_paths
 from sklearn_mcsg.datasets import load_short_texts
@@ -126,6 +126,15 @@ def test_compare_says_what_is_due_to_order(mcsg, exact, likelihood):
     assert re.search(rf"order +{found['order']:.3f} +{without}", table)
 
 
+def test_compare_says_that_files_are_not_read(mcsg, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("old.txt", "new.txt"):
+        Path(name).write_text("A text.", encoding="utf8")
+    note = "There are files of these names. Here the names are compared; mcsg drift compares files."
+    assert note in mcsg("compare", "old.txt", "new.txt").err
+    assert note not in mcsg("compare", "old.txt", "A text.").err
+
+
 def test_compare_exactly(mcsg):
     a, b = TEXTS[:2]
     found = json.loads(mcsg("compare", a, b, "--exact", "--format", "json").out)
@@ -147,7 +156,17 @@ def test_compare_exactly(mcsg):
 
 
 @pytest.mark.parametrize("exact", [[], ["--exact"]])
-def test_compare_equal_short_and_strange_texts(mcsg, exact):
+def test_compare_equal_short_and_strange_texts(mcsg, exact, monkeypatch):
+    """What is learnt from the bundled texts is the same each time, so it is learnt once for each table of vectors."""
+    learnt, learn = {}, _compare._learn
+
+    def learn_once(options):
+        if options.vectors not in learnt:
+            learnt[options.vectors] = learn(options)
+        return learnt[options.vectors]
+
+    monkeypatch.setattr(_compare, "_learn", learn_once)
+
     def compare(*arguments):
         assert mcsg("compare", *arguments, *exact).out
         return json.loads(mcsg("compare", *arguments, *exact, "--format", "json").out)
@@ -164,6 +183,7 @@ def test_compare_equal_short_and_strange_texts(mcsg, exact):
     for vectors in ([], glove):
         assert compare("Zortanol", "Ambromycin", *vectors)["distance"] > 0.3
         assert compare("cat", TEXTS[2], *vectors)["pvalue"] > 0.05
+    assert len(learnt) == 2
 
 
 def test_compare_with_a_corpus_and_texts_without_words(mcsg, corpus, tmp_path):
@@ -376,7 +396,7 @@ def test_phrases_must_occur(mcsg, corpus, tmp_path):
     assert len(found_by(mcsg, corpus, "--like", examples)) == 5
 
 
-def test_examples_as_one_query(mcsg, corpus, tmp_path):
+def test_examples_as_one_query(mcsg, corpus, tmp_path, monkeypatch):
     examples = tmp_path / "examples.csv"
     examples.write_text("id,body\n1,my cat\n2,stock exchange\n3,\u00a7\n", encoding="utf-8")
     table = tmp_path / "corpus.csv"
@@ -398,6 +418,9 @@ def test_examples_as_one_query(mcsg, corpus, tmp_path):
     assert [hit["score"] for hit in found_by(mcsg, table, "--column", "body", "--like", plain)] == [
         hit["score"] for hit in like
     ]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(examples.read_bytes())))
+    read_as = "--column", "body", "--read-as", "csv"
+    assert [hit["score"] for hit in found_by(mcsg, table, *read_as, "--like", "-")] == [hit["score"] for hit in like]
     assert "QUERY" in mcsg("search", corpus, code=2).err
     assert "No such file" in mcsg("search", corpus, "--like", tmp_path / "nothing.txt", code=1).err
 
@@ -548,6 +571,8 @@ def test_number_of_clusters(mcsg, corpus, options):
     assert options[1] not in (1, 3) or found["n_clusters"] == options[1]
     assert len(found["clusters"]) == found["n_clusters"]
     assert bool(found["alternatives"]) == (options[1] not in (1, 3))
+    hows = {"auto": "as many as are found again in halves of the texts", 5: "found at resolution 5"}
+    assert found["number"] == hows.get(options[1], "as requested")
     table = mcsg("cluster", corpus, *options).out
     assert f"{found['n_clusters']} cluster" in table
     if options[1] == 1:
@@ -682,6 +707,26 @@ def test_segment(mcsg, sequence):
     assert [row["label"] for row in rows[::12]] == [part["label"] for part in found["segments"]]
 
 
+def test_segments_of_one_line_are_numbered_by_sentences(mcsg, sequence, tmp_path):
+    texts = Path(sequence).read_text(encoding="utf8").splitlines()
+    path = tmp_path / "line.txt"
+    path.write_text(" ".join(texts), encoding="utf8")
+    n = len(split_sentences(" ".join(texts)))
+    found = json.loads(mcsg("segment", path, "--format", "json").out)["segments"]
+    table = mcsg("segment", path).out
+    assert "begins between: sentences that hold its true beginning" in table
+    head, *rows = table.splitlines()[2 : 3 + len(found)]
+    assert re.match(r"segment  sentences  p +begins between  words", head)
+    ranges = [list(map(int, re.match(r" +\d+  (\d+)-(\d+) ", row).groups())) for row in rows]
+    assert [last - first + 1 for first, last in ranges] == [part["sentences"] for part in found]
+    assert ranges[0][0] == 1
+    assert ranges[-1][1] == n
+    for row, (first, _) in zip(rows[1:], ranges[1:], strict=True):
+        low, high = map(int, re.search(r"[\d.]{5}  (\d+)-(\d+) ", row).groups())
+        assert low <= first <= high
+    assert "begins between" not in mcsg("segment", path, "-n", 3).out
+
+
 @pytest.mark.parametrize("options", [[], ["-n", "auto"]])
 def test_number_of_segments_is_found(mcsg, sequence, options):
     found = json.loads(mcsg("segment", sequence, *options, "--format", "json").out)
@@ -692,10 +737,12 @@ def test_number_of_segments_is_found(mcsg, sequence, options):
     assert [part["pvalue"] for part in found["segments"]] == [None, *expected.pvalues.tolist()]
     places = [[first + 1, last + 1] for first, last in expected.intervals]
     assert [part["begins_between"] for part in found["segments"]] == [None, *places]
-    assert "  p      begins between  words" in mcsg("segment", sequence, *options).out
+    table = mcsg("segment", sequence, *options).out
+    assert "  p      begins between  words" in table
+    assert "begins between: lines that hold its true beginning with probability 0.95." in table
     with_level = json.loads(mcsg("segment", sequence, *options, "--level", 0.5, "--format", "json").out)
     assert with_level["number"] == "found at level 0.5"
-    assert "level=0.2 finds the number" in mcsg("segment", sequence, "-n", 3, "--level", 0.2, code=1).err
+    assert "--level decides how many segments" in mcsg("segment", sequence, "-n", 3, "--level", 0.2, code=1).err
 
 
 def test_segment_running_text(mcsg, sequence, tmp_path):
@@ -762,6 +809,15 @@ def test_sentences_without_words_are_left_out_of_segments(mcsg, sequence, tmp_pa
     assert "2 of 38 texts left out, with no words (the first in line 1)" in written.err
     parts = json.loads(written.out)["segments"]
     assert [(part["first_line"], part["last_line"]) for part in parts] == [(2, 13), (14, 25), (26, 37)]
+
+
+def test_a_sentence_of_running_text_without_words_is_left_out(mcsg, tmp_path):
+    path, vectors = tmp_path / "talk.txt", tmp_path / "vectors.txt"
+    path.write_text("The cat sat. 'Re! The dog ran.\nThe cat ran. The dog sat.\n")
+    vectors.write_text("cat 1 0 1\ndog 0 1 1\nran 1 1 0\nsat 1 0 0\n")
+    written = mcsg("segment", path, "--sentences", "--vectors", vectors, "--format", "json")
+    assert "1 of 5 texts left out, with no words (the first in line 1)" in written.err
+    assert [sentence["line"] for sentence in json.loads(written.out)["sentences"]] == [1, 1, 2, 2]
 
 
 OWN = ["cluster", "line", "text", "id", "id", "mcsg_line"]
@@ -1003,6 +1059,26 @@ def test_blank_cells_are_counted_and_unique_rows_keep_their_columns(mcsg, tmp_pa
     assert "1 of 4 texts of" in written.err
     assert "blank and left out" in written.err
     assert [row["id"] for row in csv.DictReader(io.StringIO(written.out))] == ["1", "4"]
+    nothing = mcsg("dedupe", path, "--against", path, "--unique", "--format", "csv")
+    assert nothing.out == "line,id,text\n"
+
+
+@pytest.mark.parametrize("name", ["old.txt", "old.csv", "old.jsonl"])
+def test_lines_that_end_with_carriage_returns_alone(mcsg, tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"text\rA cat sat.\rA dog ran.\r")
+    error = mcsg("cluster", path, code=1).err
+    assert (
+        error == f"mcsg: error: {path}: lines end with carriage returns alone. Convert the file, for example with tr "
+        "'\\r' '\\n'.\n"
+    )
+
+
+def test_numbers_that_json_lacks_are_texts(mcsg, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a cat sat", "x": Infinity, "y": NaN}\n{"text": "a dog ran", "x": -Infinity, "y": 1.5}\n')
+    found = json.loads(mcsg("search", path, "a cat", "--format", "json").out)
+    assert [(row["x"], row["y"]) for row in found] == [("Infinity", "NaN"), ("-Infinity", 1.5)]
 
 
 def test_standard_input_in_any_format(mcsg, monkeypatch):
@@ -1266,9 +1342,9 @@ def test_pairs(pairs):
         (["compare", "only one"], 2, "TEXT"),
         (["search", "CORPUS", "cat", "-k", "0"], 2, "expected a positive whole number"),
         (["search", "CORPUS", "cat", "--criterion", "bic"], 1, "--criterion is for exact comparisons: add --exact"),
-        (["search", "CORPUS", "cat", "--exact", "--words", "2"], 1, "leave it or --exact out"),
-        (["search", "CORPUS", "cat", "--exact", "--language", "german"], 1, "--language is for the search by words"),
-        (["search", "CORPUS", "cat", "--words", "none", "--language", "none"], 1, "--language is for the search by"),
+        (["search", "CORPUS", "cat", "--exact", "--words", "2"], 1, "--words has no effect with --exact: leave"),
+        (["search", "CORPUS", "cat", "--exact", "--language", "german"], 1, "--language has no effect with"),
+        (["search", "CORPUS", "cat", "--words", "none", "--language", "none"], 1, "--language has no effect with"),
         (["search", "CORPUS", "cat", "--language", "klingon"], 1, "'klingon' is not known: choose one of arabic"),
         (["search", "CORPUS", "cat", "--words", "share"], 2, "expected a number above 0, or none, got 'share'"),
         (["search", "CORPUS", "cat", "--words", "0"], 2, "expected a number above 0, or none, got '0'"),
@@ -1294,11 +1370,17 @@ def test_pairs(pairs):
         (["dedupe", "CORPUS", "--overlap", "2"], 2, "expected a share above 0, at most 1, got '2'"),
         (["dedupe", "CORPUS", "--overlap", "0"], 2, "expected a share above 0, at most 1, got '0'"),
         (["dedupe", "CORPUS", "--against", "nowhere"], 1, "nowhere: No such file or directory"),
-        (["dedupe", "-", "--against", "-"], 1, "Standard input can be read once"),
+        (["dedupe", "-", "--against", "-"], 1, "input can be read once: name a file for the corpus or --against."),
+        (["drift", "-", "-"], 1, "Standard input can be read once: name a file for the corpus or the second corpus."),
+        (["search", "-", "--like", "-"], 1, "Standard input can be read once: name a file for the corpus or --like."),
         (["dedupe", "CORPUS", "--level", "0.1", "--threshold", "1"], 2, "not allowed with"),
         (["dedupe", "CORPUS", "--jobs", "0"], 2, "expected a number of threads"),
         (["dedupe", "CORPUS", "--jobs", "9" * 5000], 2, "expected a number of threads, or -1 for all cores, got '9999"),
         (["search", "CORPUS", "cat", "-k", "9" * 5000], 2, "expected a positive whole number, got '9999"),
+        (["dedupe", "CORPUS", "--likelihood", "vmf"], 1, "are for embeddings: add --threshold or --level"),
+        (["dedupe", "CORPUS", "--weighting", "none"], 1, "are for embeddings: add --threshold or --level"),
+        (["compare", "a cat", "a dog", "--column", "text"], 1, "--column and --read-as are for the file of --corpus"),
+        (["compare", "a cat", "a dog", "--read-as", "csv"], 1, "--column and --read-as are for the file of --corpus"),
         (["segment", "CORPUS", "-n", "0"], 2, "expected a number above 0, or auto"),
         (["segment", "CORPUS", "-n", "9" * 5000], 2, "expected a number above 0, or auto, got '9999"),
         (["segment", "CORPUS", "--column", "text"], 1, "--column is for"),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, TRIPLES, outputs_of, random_groups
+from conftest import COMBINATIONS, TRIPLES, Ragged, outputs_of, random_groups
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -26,17 +26,8 @@ from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.groups._groups import Groups
 
 
-class RaggedSimilarity(ModelComparisonSimilarity):
-    """A gate for tests only: each row of a matrix becomes a group of two to five vectors made from it."""
-
-    def _check_groups(self, X, name="X"):
-        rows = super()._check_groups(X, name)
-        vectors = rows.rows()
-        sizes = 2 + np.abs(np.round(vectors[:, 0] * 7)).astype(int) % 4
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        shifted = np.repeat(vectors, sizes, axis=0) + (steps[:, None] + 0.5) * (1 + np.arange(vectors.shape[1]) % 3)
-        return Groups(shifted.astype(rows.output_dtype), offsets)
+class RaggedSimilarity(Ragged, ModelComparisonSimilarity):
+    pass
 
 
 def covering(make, likelihoods):

@@ -318,3 +318,22 @@ def test_many_small_clusters_of_a_given_number():
     """Clusters of four points have too few neighbours for a graph; random starts of k-means would merge many."""
     points, truth = clouds(60, 240, noise=0.08)
     assert adjusted_rand_score(truth, cluster_points(points, 60, by_cosine=True, random_state=0).labels) > 0.95
+
+
+class CountedArray:
+    """An array that counts how often it is read."""
+
+    def __init__(self, array):
+        self.array, self.n_read = array, 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.n_read += 1
+        return np.asarray(self.array, dtype=dtype)
+
+
+def test_groups_are_packed_once():
+    X = [CountedArray(x) for x in np.random.default_rng(0).normal(size=(30, 5, 3))]
+    GroupClustering(2, random_state=0).fit(X)
+    counts = [x.n_read for x in X]
+    GroupEmbedding().fit(X)
+    assert [x.n_read - n for x, n in zip(X, counts, strict=True)] == counts

@@ -116,6 +116,13 @@ def test_equal_groups_are_compared_once():
     assert listed(find_duplicates(doubled, threshold=1e-6)) == listed(found)
 
 
+def test_texts_without_known_words_are_named_by_their_place():
+    pipeline = make_text_embedding(vectors={"cat": [1, 0.0], "dog": [0, 1.0], "ran": [1, 1.0]}, unknown="ignore")
+    texts = ["...", "cat ran", "dog", "cat, ran", "zebra", "zebra!"]
+    with pytest.warns(UserWarning, match=r"2 of 6 texts have no words \(the first is text 4\)"):
+        assert listed(find_duplicate_texts(texts, threshold=0.5, pipeline=pipeline)) == [[1, 3], [4, 5]]
+
+
 def test_empty_groups():
     X = [np.empty((0, 2)), np.ones((3, 2)), np.empty((0, 2)), np.ones((3, 2)), np.zeros((2, 2))]
     similarity = ModelComparisonSimilarity(output="distance", prior_strength=1)
@@ -620,12 +627,14 @@ def test_repetitive_texts_take_time_in_proportion_to_their_number():
 
     texts = [entry() for _ in range(24_000)]
     find_duplicate_texts(texts[:100])
-    seconds = []
-    for n in (6000, 24_000):
+    seconds = np.full(2, np.inf)
+    for i, n in [(0, 6000), (1, 24_000)] * 3:  # several times, because the machine may be busy with other work
         start = time.process_time()
         assert find_duplicate_texts(texts[:n])
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < 6 * seconds[0]
+        seconds[i] = min(seconds[i], time.process_time() - start)
+        if seconds[1] < 6 * seconds[0]:
+            return
+    pytest.fail(f"four times the entries take {seconds[1] / seconds[0]:.1f} times as long")
 
 
 def test_texts_by_other_vectors():

@@ -8,7 +8,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import Exponential, traces_memory
+from conftest import Exponential, Ragged, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import logm, sqrtm
@@ -454,6 +454,8 @@ def test_an_index_with_factors_is_updated(tmp_path):
         ([1, -0.5, 1], "spread must not be negative, got -0.5"),
         ([1, np.nan, 1], "spread contains NaN"),
         ([1, np.inf, 1], "spread contains infinity"),
+        ([1, 1e300, 1], r"spread must be at most 1e\+100, got 1e\+300"),
+        (1e300, "'spread' parameter.*Got 1e\\+300"),
         (-1, "'spread' parameter.*Got -1"),
         (np.nan, "'spread' parameter.*Got nan"),
         ("wide", "'spread' parameter.*Got 'wide'"),
@@ -466,6 +468,17 @@ def test_an_index_with_factors_is_updated(tmp_path):
 def test_bad_factors_get_a_sentence(likelihood, spread, sentence, make_groups):
     with pytest.raises(ValueError, match=sentence):
         GroupEmbedding(likelihood, spread=spread).fit(make_groups(20, 3, (3, 9)))
+
+
+def test_true_is_not_a_number_of_landmarks(make_groups):
+    with pytest.raises(ValueError, match="'n_landmarks' parameter.*Got True"):
+        GroupEmbedding(method="landmarks", n_landmarks=True).fit(make_groups(20, 3, (3, 9)))
+
+
+def test_a_factor_of_order_that_overflows_gets_a_sentence(make_groups):
+    assert np.isfinite(GroupEmbedding("trend", order=1e100).fit_transform(make_groups(20, 3, (3, 9)))).all()
+    with pytest.raises(ValueError, match=r"'order' parameter.*Got 1e\+300"):
+        GroupEmbedding("trend", order=1e300).fit(make_groups(20, 3, (3, 9)))
 
 
 def test_factors_need_coordinates(make_groups):
@@ -595,7 +608,7 @@ def test_explanation_of_texts_names_the_words():
 def test_pairs_for_and_against_are_summed_by_their_words():
     matrix = np.array([[0.3, -0.1, 0.001], [0.0, -0.4, 0.2], [0.1, 0.05, 0.0]])
     labels = ["storm", "sofa", "storm"], ["storm", "rate", "\x1b[0mgale"]
-    explanation = PairExplanation(float(matrix.sum()), matrix, labels, (np.ones(3), np.ones(3)))
+    explanation = PairExplanation(matrix, np.eye(3), labels, (np.ones(3), np.ones(3)))
     strongest, weakest = explanation.strongest(9), explanation.weakest(9)
     assert [pair[:2] for pair in strongest] == [("storm", "storm"), ("sofa", labels[1][2]), ("storm", labels[1][2])]
     assert_allclose([value for *_, value in strongest], [0.4, 0.2, 0.001])
@@ -766,15 +779,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-class RaggedEmbedding(GroupEmbedding):
-    """A gate for tests only: each row of a matrix becomes a group of two to five vectors made from it."""
-
-    def _check_groups(self, X, name="X"):
-        rows = super()._check_groups(X, name)
-        sizes = 2 + np.abs(np.round(rows.rows()[:, 0] * 7)).astype(int) % 4
-        steps = np.concatenate([np.arange(size) for size in sizes])[:, None] + 0.5
-        shifted = np.repeat(rows.rows(), sizes, axis=0) + steps * (1 + np.arange(rows.n_features) % 3)
-        return Groups(shifted.astype(rows.output_dtype), np.r_[0, np.cumsum(sizes)])
+class RaggedEmbedding(Ragged, GroupEmbedding):
+    pass
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
@@ -854,3 +860,40 @@ def test_without_rotation_there_are_no_principal_axes(params):
         ValueError, match="rotate=False leaves coordinates as they are.*needs whiten=0 and n_components=None"
     ):
         GroupEmbedding(rotate=False, **params).fit(np.random.default_rng(0).normal(size=(5, 4, 3)))
+
+
+def test_a_group_at_the_mean_of_the_corpus_has_no_direction_for_neighbours_either(make_groups):
+    halves = [group + 3 for group in make_groups(8)]
+    middle = np.concatenate([halves[0], -halves[0]])
+    X = [*halves, *(-half for half in halves), middle]
+    embedding = GroupEmbedding(spread=0)
+    assert_allclose(embedding.fit(X).pairwise([middle], X)[0], 1)
+    index = GroupNeighbors(embedding, n_neighbors=5).fit(X)
+    assert_allclose(index.kneighbors([middle])[0], 1)
+
+
+@pytest.mark.parametrize("again", ["fit", "partial_fit"])
+def test_random_pairs_are_those_of_the_last_fit(make_groups, again):
+    X = make_groups(60)
+    embedding = GroupEmbedding().fit(X).calibrate(X)
+    getattr(embedding, again)([9 * group for group in X])
+    with pytest.raises(NotFittedError, match="call calibrate first"):
+        embedding.pvalue(X[:2], X[2:4])
+
+
+@pytest.mark.filterwarnings("ignore:X is a table")
+def test_a_fit_that_fails_changes_nothing():
+    named = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["a", 1])
+    embedding = GroupEmbedding()
+    with pytest.raises(TypeError, match="string names"):
+        embedding.fit(named)
+    assert not [name for name in vars(embedding) if name.endswith("_")]
+
+
+def test_an_embedded_similarity_with_a_prior_takes_empty_groups(make_groups):
+    X = make_groups(9)
+    X = [*X, X[0][:0]]
+    similarity = ModelComparisonSimilarity(output="divergence", prior_strength=1)
+    assert np.isfinite(GroupEmbedding(similarity).fit_transform(X)).all()
+    with pytest.raises(ValueError, match="Group 9 has no vectors"):
+        GroupEmbedding(similarity.set_params(prior_strength=0)).fit(X)

@@ -267,6 +267,16 @@ def test_learn_must_return_the_comparison(make_groups):
         GroupSimilarity(Forgetful()).fit(make_groups())
 
 
+def test_outputs_must_be_known():
+    with pytest.raises(TypeError, match="outputs of Overlap must be among similarity, distance.*got overlap"):
+
+        class Overlap(Comparison):
+            outputs = ("overlap",)
+
+            def compare(self, left, right, output):
+                return np.ones((len(left), len(right)))
+
+
 def test_parameters_of_ones_own_comparison_are_searched(make_groups):
     similarity = GroupSimilarity(CentredMeans())
     assert similarity.get_params()["comparison__power"] == 1

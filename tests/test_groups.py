@@ -142,6 +142,28 @@ def test_from_labels_refuses_missing_ones(labels):
     assert Groups.from_labels(np.eye(2), ["nan", ""])[1].tolist() == ["", "nan"]
 
 
+def test_from_labels_with_swapped_arguments():
+    with pytest.raises(ValueError, match=r"^The vectors come before the labels: pass Groups.from_labels\(vectors, lab"):
+        Groups.from_labels(np.array([0, 1, 0]), np.eye(3))
+
+
+def test_groups_with_their_names_are_not_a_collection():
+    with pytest.raises(TypeError, match=r"^X holds the groups and their names, as Groups.from_labels .* pass X\[0\]"):
+        validate_groups(Groups.from_labels(np.eye(3), list("aba")))
+
+
+def test_a_column_of_strings_is_named():
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "day": ["mon", "tue", "mon"]})
+    message = (
+        r"^X holds strings in the column 'day': leave it out. .*Groups.from_labels\(X.drop\(columns='day'\), X\['day'\]"
+    )
+    for columns in (["x", "day"], ["day", "x"]):
+        with pytest.raises(TypeError, match=message):
+            validate_groups(table[columns])
+        with pytest.raises(TypeError, match=message):
+            Groups.from_labels(table[columns], table["day"])
+
+
 def test_words_are_not_groups():
     with pytest.raises(
         TypeError, match="^X holds strings, but must hold groups of vectors. For texts use make_text_emb"
@@ -346,6 +368,19 @@ def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
     validate_groups(LONG[["x", "y"]].assign(count=[1, 2, 3]), rows=True)
 
 
+def test_labels_without_an_order_get_a_sentence():
+    labels = np.array(["a", 1, "b"], dtype=object)
+    with pytest.raises(TypeError, match="labels must be of one kind.*for example to strings"):
+        Groups.from_labels(np.eye(3), labels)
+    with pytest.raises(TypeError, match="labels must be of one kind"):
+        Groups(np.eye(3), [0, 1, 2, 3]).pooled(labels)
+
+
+def test_a_data_frame_may_repeat_names_of_columns():
+    frame = pd.DataFrame(np.arange(6.0).reshape(3, 2), columns=["x", "x"])
+    np.testing.assert_array_equal(validate_groups(frame, rows=True).vectors, frame)
+
+
 TABLES = {
     "array": np.random.default_rng(0).normal(size=(20, 3)),
     "lists": np.random.default_rng(0).normal(size=(20, 3)).tolist(),
@@ -522,6 +557,14 @@ def test_one_vector_with_two_labels():
     same(groups, [np.eye(2), np.eye(2)])
 
 
+def test_labels_that_are_sequences():
+    """Equal or different lengths of labels make no difference."""
+    for labels in ([("a", "b"), ("c", "d")], [("a", "b"), 5]):
+        groups = Groups.from_list([np.eye(2)], labels=[labels])
+        assert groups.labels.tolist() == labels
+        assert groups.labels.tolist() == Groups(np.eye(2), [0, 2], labels=labels).labels.tolist()
+
+
 def test_wrong_labels_get_a_sentence():
     with pytest.raises(ValueError, match="one label per vector, 2 in all, got 3"):
         Groups(np.eye(2), [0, 2], labels=["a", "b", "c"])
@@ -686,6 +729,7 @@ def test_positions_are_saved(make_groups):
         ([0, 1, np.nan], ValueError, "Group 1 has position nan: positions must be finite"),
         ([0, np.inf, 1], ValueError, "Group 0 has position inf: positions must be finite"),
         (["a", "b", "c"], TypeError, "positions must hold numbers"),
+        ([[0, 1], [0]], ValueError, "positions must be one array, got sequences of different lengths"),
         (np.array(["2020-01-01"] * 3, "datetime64[D]"), TypeError, r"pass them as positions.astype\(float\)"),
     ],
 )
@@ -697,5 +741,11 @@ def test_bad_positions_get_a_sentence(positions, error, message):
 def test_positions_of_another_number_of_vectors_get_a_sentence():
     with pytest.raises(ValueError, match="Group 1 has 1 vectors but positions of shape"):
         Groups.from_list([np.eye(2), np.ones((1, 2))], positions=[[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="positions must hold one array per group: got 3.0 for 1 groups"):
+        Groups.from_list([np.eye(2)], positions=3.0)
+    with pytest.raises(ValueError, match="weights of group 0 must be one array, got sequences of different lengths"):
+        Groups.from_list([np.eye(2)], weights=[[[1], [1, 2]]])
     with pytest.raises(ValueError, match="positions must hold one value per row of X"):
         Groups.from_labels(np.eye(2), [0, 1], positions=[0])
+    with pytest.raises(ValueError, match="positions must be one array, got sequences of different lengths"):
+        Groups.from_labels(np.eye(2), [0, 1], positions=[[0], [0, 1]])

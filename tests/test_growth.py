@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 import pytest
-from conftest import traces_memory
+from conftest import random_groups, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_mcsg import (
@@ -39,42 +39,51 @@ def made_texts(n, seed=0):
 
 
 TEXTS = made_texts(10_000)
-VECTORIZER, EMBEDDING = make_text_embedding()
-GROUPS = VECTORIZER.fit_transform(TEXTS)
+GLOVE, DEFAULT = "glove-6b-50d", ("wordllama", "glove-6b-50d")
 
 
-def shared(index, other, n_queries=100, k=10):
+def embedded(vectors, n=None):
+    """An embedding, and the groups of texts by the same vectors."""
+    vectorizer, embedding = make_text_embedding(vectors=vectors)
+    return embedding, vectorizer.fit_transform(TEXTS[:n])
+
+
+EMBEDDING, GROUPS = embedded(GLOVE)  # which has a sixth of the coordinates of the default
+
+
+def shared(index, other, groups=GROUPS, n_queries=100, k=10):
     """Share of the nearest groups of some indexed groups that two indexes agree on."""
     n = index.n_groups_
     k = min(k, n - 1)
-    queries = GROUPS[np.random.default_rng(n).permutation(n)[:n_queries]]
+    queries = groups[np.random.default_rng(n).permutation(n)[:n_queries]]
     pairs = zip(*(one.kneighbors(queries, k, return_distance=False) for one in (index, other)), strict=True)
     return np.mean([np.isin(a, b).mean() for a, b in pairs])
 
 
-@pytest.mark.parametrize("start", [3, 100, 1000])
-def test_a_grown_index_finds_what_a_new_one_finds(start):
+@pytest.mark.parametrize(("vectors", "start"), [(GLOVE, 3), (GLOVE, 100), (GLOVE, 1000), (DEFAULT, 1000)])
+def test_a_grown_index_finds_what_a_new_one_finds(vectors, start):
     """Also just before it learns again; after that they are the same."""
-    index = GroupNeighbors(EMBEDDING).fit(GROUPS[:start])
+    embedding, groups = (EMBEDDING, GROUPS) if vectors == GLOVE else embedded(vectors, 1800)
+    index = GroupNeighbors(embedding).fit(groups[:start])
     n_learnt, compared, agreed = start, 0, []
 
     def agreement(n):
         """Grow to n groups, and compare with a new index of these."""
         if n > index.n_groups_:
-            index.partial_fit(GROUPS[index.n_groups_ : n])
-        return shared(index, GroupNeighbors(EMBEDDING, growth=None).fit(GROUPS[:n]))
+            index.partial_fit(groups[index.n_groups_ : n])
+        return shared(index, GroupNeighbors(embedding, growth=None).fit(groups[:n]), groups)
 
-    while index.n_groups_ < len(GROUPS):
+    while index.n_groups_ < len(groups):
         learnt = index.similarity_
-        last = min(len(GROUPS), n_learnt + math.ceil(n_learnt * min(1, n_learnt / 6000)) - 1)  # before it learns again
+        last = min(len(groups), n_learnt + math.ceil(n_learnt * min(1, n_learnt / 6000)) - 1)  # before it learns again
         if n_learnt > 1.2 * compared:
             compared = n_learnt
             agreed.append([agreement(n) for n in (n_learnt, (n_learnt + last) // 2, last)])
         elif last > n_learnt:
-            index.partial_fit(GROUPS[index.n_groups_ : last])
+            index.partial_fit(groups[index.n_groups_ : last])
         assert index.similarity_ is learnt
-        if last < len(GROUPS):
-            index.partial_fit(GROUPS[last : last + 1])
+        if last < len(groups):
+            index.partial_fit(groups[last : last + 1])
             assert index.similarity_ is not learnt
         n_learnt = last + 1
     after, _, before = np.transpose(agreed)
@@ -243,17 +252,18 @@ def test_learning_is_amortised(monkeypatch):
         return learn_again(embedding, sources, dtype)
 
     monkeypatch.setattr(indexed, "learn_again", counted)
-    index = GroupNeighbors(EMBEDDING).fit(GROUPS[:2])
+    groups = random_groups(10_000, 2, (2, 4))  # when it learns depends on the number of groups alone
+    index = GroupNeighbors(GroupEmbedding(prior_strength=0.5)).fit(groups[:2])
     for n in range(2, 500):
-        index.partial_fit(GROUPS[n : n + 1])
+        index.partial_fit(groups[n : n + 1])
     for n in range(500, 10_000, 500):
-        index.partial_fit(GROUPS[n : n + 500])
+        index.partial_fit(groups[n : n + 500])
     assert len(embedded) < 140
     assert sum(embedded) < 3.5 * 10_000
 
 
 @traces_memory
-@pytest.mark.parametrize("vectors", ["glove-6b-50d", ("wordllama", "glove-6b-50d")])
+@pytest.mark.parametrize("vectors", [GLOVE, DEFAULT])
 def test_sources_of_texts_take_less_than_their_statistics(vectors):
     vectorizer, embedding = make_text_embedding(vectors=vectors)
     groups = vectorizer.fit_transform(TEXTS[:4000])

@@ -1,5 +1,6 @@
 """The page for developers: its journeys are the calls that are made, and the files and rooms it names exist."""
 
+import os
 import re
 import shlex
 import sys
@@ -21,10 +22,10 @@ JOURNEYS = re.findall(rf"^From ([\w ]+), ``(.+?)``:\n\n((?:{STEP})+)", PAGE, re.
 
 def called(journey):
     """Names of the functions of the package that a journey calls, in the order of their first calls."""
-    names = {}
+    names, folder = {}, f"{PACKAGE}{os.sep}"
 
     def note(frame, event, _):
-        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
             names[frame.f_code.co_qualname] = names.get(frame.f_code.co_qualname, len(names))
 
     before = sys.getprofile()

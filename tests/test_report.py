@@ -401,7 +401,7 @@ def test_one_text_has_no_clusters():
 
 
 def column(values):
-    (found,) = columns_module.shown_columns({"name": values}, np.arange(len(values)))
+    (found,) = columns_module.shown_columns({"name": list(values)}, np.arange(len(values)))
     return found
 
 
@@ -630,7 +630,7 @@ def test_map_of_few_or_equal_points(n):
 
 def test_affinities_have_the_perplexity():
     points = points_of(200)
-    affinities = layout._affinities(points, 0).toarray().astype(np.float64)
+    affinities = layout._affinities(points).toarray().astype(np.float64)
     assert affinities.sum() == pytest.approx(1, abs=1e-5)
     assert_allclose(affinities, affinities.T, atol=1e-9)
     rows = layout._calibrated(np.sort(2 - 2 * points @ points.T, axis=1)[:, 1:61], np.log(20))
@@ -647,7 +647,7 @@ def test_forces_are_those_of_the_sums_over_pairs(width):
     expected = (kernel[:, :, None] ** 2 * offsets).sum(axis=1) / (kernel.sum() - 80)
     found = layout._repulsion(positions)
     assert_allclose(found, expected, atol=0.1 * np.abs(expected).max())  # bilinear shares on a grid
-    affinities = layout._affinities(points_of(80), 0)
+    affinities = layout._affinities(points_of(80))
     weights = affinities.toarray() * kernel
     expected = (weights[:, :, None] * offsets).sum(axis=1)
     rows = np.repeat(np.arange(80), np.diff(affinities.indptr))

@@ -244,3 +244,10 @@ def test_adjusted_pvalues_of_a_published_example():
 def test_bad_pvalues_get_a_sentence(arguments, message):
     with pytest.raises(ValueError, match=message):
         adjust_pvalues(*arguments)
+
+
+def test_more_permutations_than_memory_fail_at_once():
+    X = list(np.random.default_rng(0).normal(size=(40, 3, 2)))
+    for n_permutations in (10**11, 10**15):  # at random, and all divisions
+        with pytest.raises(MemoryError):
+            compare_samples(X[:20], X[20:], n_permutations=n_permutations)

@@ -388,10 +388,12 @@ def test_phrases_must_occur(words):
     query, quoted = "storm surge near the coast", '"storm surge" near the coast'
     plain, found = search.search([query]), search.search([quoted, query])
     containing = np.isin(plain.indices[0], [0, 2, 3, 4])
-    for every, some, other in zip(plain[:4], found[:4], search.search([query])[:4], strict=True):
-        if every is not None:
-            assert_array_equal(some[0, :4], every[0, containing])
-            assert_array_equal(some[1], other[0])
+    assert_array_equal(found.indices[0, :4], plain.indices[0, containing])
+    assert_array_equal(found.indices[1], plain.indices[0])
+    for every, some in zip(plain[1:4], found[1:4], strict=True):
+        if every is not None:  # a product of matrices may round one query as a row of two in another way
+            assert_allclose(some[0, :4], every[0, containing], rtol=1e-6, atol=2e-6)
+            assert_allclose(some[1], every[0], rtol=1e-6, atol=2e-6)
     assert_array_equal(found.indices[0, 4:], -1)
     assert np.isnan(found.scores[0, 4:]).all()
     assert np.isnan(found.distances[0, 4:]).all()
@@ -561,6 +563,8 @@ def test_a_query_without_words_does_not_cancel_the_others(words):
 
 
 def test_mistakes(search):
+    with pytest.raises(TypeError, match="Query 0 must be a text or a list of texts, got bytes"):
+        search.search([b"cat"])
     with pytest.raises(TypeError, match="Query 1 must be a text or a list of texts, got NoneType"):
         search.search(["cat", None])
     with pytest.raises(ValueError, match="Query 1 is an empty list"):

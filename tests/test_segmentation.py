@@ -147,7 +147,7 @@ def test_pruning_changes_nothing(likelihood, criterion, min_size, strength, monk
 
 @pytest.mark.parametrize(("likelihood", "criterion"), [pair for pair in USABLE if pair[0] != "full"])
 def test_compiled_code_agrees_with_pooled_statistics(likelihood, criterion):
-    X, _ = planted(2)
+    X, _ = planted(2, d=2, n_segments=3, sizes=(12, 20), shift=3)
     found = []
     for engine in ENGINES:
         with engine_context(engine):
@@ -157,6 +157,7 @@ def test_compiled_code_agrees_with_pooled_statistics(likelihood, criterion):
             ]
             found.append((segmenters, segmenters[1].pvalues_, segmenters[2].intervals_))
     (pooled, *certainty), (compiled, *others) = found
+    assert min(segmenter.n_segments_ for segmenter in pooled) > 1, "something was cut"
     assert_array_equal(certainty[0], others[0])
     assert_array_equal(certainty[1], others[1])
     for one, other in zip(pooled, compiled, strict=True):
@@ -425,3 +426,8 @@ def test_a_criterion_of_ones_own():
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_true_is_not_a_number_of_permutations():
+    with pytest.raises(ValueError, match=r"'n_permutations' parameter.*an int in the range \[1, inf\)\. Got True"):
+        ModelComparisonSegmenter(n_permutations=True).fit(np.eye(9)[:, None])

@@ -24,16 +24,23 @@ from sklearn.pipeline import make_pipeline
 
 import sklearn_mcsg
 from sklearn_mcsg import (
+    Comparison,
     Criterion,
     DiagonalGaussian,
     EmbeddingVectorizer,
+    FullGaussian,
     GroupEmbedding,
     GroupNeighbors,
     Groups,
+    GroupSimilarity,
     MeanVector,
     ModelComparisonClassifier,
     ModelComparisonSimilarity,
+    NormalGamma,
+    NormalGammaTrend,
+    NormalWishart,
     TextSearch,
+    TrendGaussian,
     _disk,
     make_text_embedding,
     storage,
@@ -308,6 +315,29 @@ def test_nothing_is_learnt_from_damaged_moments(tmp_path, monkeypatch, part):
     monkeypatch.setattr(Axes, "of", lambda _: pytest.fail("it learnt from moments that were not checked"))
     with pytest.raises(ValueError, match="damaged and was not opened: moments of .* groups, of shapes"):
         GroupNeighbors.load(tmp_path)
+
+
+SPACE = (*SIMILARITY, "state", "space", "parts")
+SETTINGS = {
+    "noise of a model": ((*SPACE, "model", "parts", "reg_covar"), (-1, np.nan, np.inf), "reg_covar must be a finite"),
+    "penalty": ((*SPACE, "model", "parts", "penalty_scale"), (-1, np.nan), "penalty_scale must be a finite"),
+    "noise of statistics": ((*SPACE, "corpus", "parts", "reg_covar"), (-1, np.nan, np.inf), "reg_covar must be a"),
+    "order": ((*SPACE, "order"), (-1, np.nan, np.inf, 1e300), "order must lie between 0 and 1e\\+100"),
+    "spread": ((*SPACE, "spread"), (-1, np.nan, np.inf, 1e300), "spread must lie between 0 and 1e\\+100"),
+    "spread of features": ((*SIMILARITY, "parts", "spread", "list", 0), (-1, np.nan, "x", None, 1e300), ""),
+}
+
+
+@pytest.mark.parametrize(("names", "values", "message"), SETTINGS.values(), ids=SETTINGS)
+def test_forged_settings_are_refused_when_opened(tmp_path, names, values, message):
+    index_of(8, similarity=GroupEmbedding("trend", spread=[1.0, 2.0])).save(tmp_path)
+    before = content(tmp_path)
+    assert GroupNeighbors.load(tmp_path).n_groups_ == 8
+    for value in values:
+        change(tmp_path, **before)
+        put(value, *names)(tmp_path)
+        with pytest.raises(ValueError, match=f"damaged and was not opened: .*{message}"):
+            GroupNeighbors.load(tmp_path)
 
 
 def test_damaged_classes_are_refused(tmp_path, make_groups):
@@ -622,6 +652,51 @@ def test_a_class_that_is_not_registered_is_not_saved(tmp_path):
 
     with pytest.raises(TypeError, match=r"cannot hold a Loose, Loose\(\)\..*with sklearn_mcsg.storage.register"):
         scaled(Loose())[0].save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        DiagonalGaussian(NormalGamma(mean=[0.0, 1.0], kappa=1, alpha=2, beta=(1.0, 2.0))),
+        FullGaussian(NormalWishart(mean=[0.0, 1.0], kappa=1, dof=4, scatter=[[1.0, 0.5], [0.5, 2.0]])),
+        TrendGaussian(NormalGammaTrend(mean=0, kappa=1, alpha=2, beta=1, slope=[0.0, 1.0])),
+    ],
+)
+def test_priors_given_as_lists_are_saved(likelihood, tmp_path):
+    index = index_of(5, similarity=ModelComparisonSimilarity(likelihood, "bayes", output="distance"))
+    index.save(tmp_path / "index")
+    loaded = GroupNeighbors.load(tmp_path / "index")
+    np.testing.assert_array_equal(loaded.kneighbors()[0], index.kneighbors()[0])
+
+
+class Kept(Comparison):
+    """A comparison that keeps what its parameter makes of the first vector of each group."""
+
+    outputs = ("distance",)
+
+    def __init__(self, keep):
+        self.keep = keep
+
+    def summarize(self, groups):
+        first = np.array([group[0] for group in groups])
+        return first * 1j if self.keep == "complex" else np.full_like(first, np.inf)
+
+    def compare(self, left, right, output):
+        return np.zeros((len(left), len(right)))
+
+
+@pytest.mark.parametrize(
+    ("keep", "error", "message"),
+    [
+        ("complex", TypeError, "cannot hold an array of complex128"),
+        ("infinite", ValueError, "cannot hold an array with NaN or infinity"),
+    ],
+)
+def test_arrays_that_could_not_be_loaded_are_not_saved(keep, error, message, tmp_path):
+    index = index_of(3, similarity=GroupSimilarity(Kept(keep)))
+    with pytest.raises(error, match=message):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_an_array_that_occurs_twice_is_stored_once(tmp_path):

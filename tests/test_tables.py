@@ -424,6 +424,11 @@ MISTAKES = {
         "a static model has no order: pass frequencies as a mapping or None, or weighting='norm'",
     ),
     "a number in a list": (dict(vectors=[FIRST, 3]), TypeError, r"vectors must be .*or be a list of these, got int"),
+    "a tuple of tables": (
+        dict(vectors=((["a"], np.eye(1, 3)), (["a"], np.eye(1, 3)))),
+        ValueError,
+        "several tables are a list, must be one array",
+    ),
     "a list in a list": (dict(vectors=[[FIRST]]), TypeError, "or be a list of these, got list"),
     "no such file": (dict(vectors=[FIRST, "nowhere.txt"]), ValueError, "'nowhere.txt' is neither an installed set"),
     "None": (dict(vectors=None), TypeError, "got NoneType"),

@@ -85,6 +85,8 @@ def test_equal_and_few_texts():
         (lambda: cluster_texts(["one", "two"], 0), ValueError, "n_clusters must be a positive integer"),
         (lambda: cluster_texts(["one", "two"], n_words=0), ValueError, "n_words"),
         (lambda: cluster_texts(["one", "two"], resolution=0), ValueError, "resolution must be a positive number"),
+        (lambda: cluster_texts(["one", "two"], resolution=np.inf), ValueError, "resolution must be a positive number"),
+        (lambda: cluster_texts(["one", "two"], resolution="2"), ValueError, "resolution must be a positive number"),
         (lambda: cluster_texts(["one", "two"], pipeline=make_text_similarity()), TypeError, "ends in a GroupEmbedding"),
         (lambda: cluster_texts("one two"), ValueError, "single text into a list"),
     ],

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy.special import inv_boxcox1p, logsumexp
 from scipy.stats import t as student
+from scipy.stats import yeojohnson, yeojohnson_llf
 from sklearn.utils import gen_batches
 
 from sklearn_mcsg._lazy import lazy
@@ -26,9 +27,12 @@ from sklearn_mcsg.groups import Groups, united
 from sklearn_mcsg.likelihoods import Statistics
 from sklearn_mcsg.storage import register
 
-_DIVERGENCE = OUTPUTS["divergence"]
+_SIMILARITY, _DIVERGENCE = OUTPUTS["similarity"], OUTPUTS["divergence"]
 _SAME = 1e-9  # relative difference of weights and means of the same group, computed in different blocks
 _LOG_TEMPERATURES = -10.0, 15.0  # searched, in units of the mean divergence
+_STILL = 1e-2  # share of the variance within all classes, below which a feature is nearly constant within one
+_FEWEST = 10  # vectors of a class whose features may be called nearly constant
+_ROUNDING = 1e-12  # share of the squared mean of a feature: rounding alone may make its variance this large
 
 
 @register
@@ -113,7 +117,7 @@ class PooledClasses:
         )
 
     def without(self, other: PooledClasses) -> PooledClasses:
-        """These classes without the groups of others, which has all of its groups as examples; empty classes vanish."""
+        """These classes without the groups of `other`, all of which must be its examples; empty classes vanish."""
         mine = np.searchsorted(self.labels, other.labels)
         counts = self.counts.copy()
         counts[mine] -= other.counts
@@ -163,24 +167,46 @@ class PooledClasses:
         """The model with the prior and pseudo-vectors learnt from all classes together."""
         return self._prepared[0]
 
+    def still_features(self) -> np.ndarray:
+        """Variance of each feature within each class that hardly varies there, as a share of that within all classes.
+
+        NaN for all others. A class that is narrow in all features alike has none, and neither has one of few vectors.
+        """
+        likelihood, statistics = self.start.likelihood, self.statistics
+        shares = np.full(statistics.mean.shape, np.nan)
+        rows = np.flatnonzero(statistics.n >= _FEWEST)
+        if len(rows) < 2 or not likelihood.defines("corpus_variances"):
+            return shares
+        noise = self.start.reg_covar + _ROUNDING * np.square(statistics.mean[rows]).max(axis=0)
+        with np.errstate(all="ignore"):
+            within = noise + [likelihood.corpus_variances(statistics[[row]]) for row in rows.tolist()]
+            ratios = within / np.average(within, axis=0, weights=statistics.n[rows])
+            is_still = ratios < _STILL * ratios.mean(axis=1, keepdims=True)
+        shares[rows] = np.where(is_still, ratios, np.nan)
+        return shares
+
     def divergences(self, groups: Groups, first: int, n_jobs: int | None, verbose: int) -> np.ndarray:
         """Divergence of each group from each class; errors number groups from `first` on."""
         model, classes = self._prepared
-        left = prepare(model, model.statistics(groups, first), _DIVERGENCE)
-        return all_pairs(model, left, classes, _DIVERGENCE, n_jobs=n_jobs, verbose=verbose)
+        left = _prepare_groups(model, model.statistics(groups, first))
+        similarities = all_pairs(model, left, classes, _SIMILARITY, n_jobs=n_jobs, verbose=verbose)
+        return _divergence(similarities, left.as_column(), classes)
 
     def thresholds(self, level: float) -> np.ndarray:
         """Divergences that a further group of each class exceeds with probability `level`.
 
-        Cube roots of divergences are close to normal (Wilson and Hilferty), so each is a prediction bound of a normal
-        variable. A class of one group has that of all classes together.
+        Each is a prediction bound of a normal variable, because a power of divergences is close to normal (Yeo and
+        Johnson). The power is the same for all classes. A class of one group has the bound of all classes together.
         """
         divergences, owners = self._left_out
-        roots = np.cbrt(divergences[np.arange(len(owners)), owners])
-        bounds = np.full(len(self.labels), _prediction_bound(roots, level))
+        own = divergences[np.arange(len(owners)), owners]
+        scale = np.abs(own).mean() or 1.0
+        power = _normalising_power(own / scale)
+        values = yeojohnson(own / scale, power)
+        bounds = np.full(len(self.labels), _prediction_bound(values, level))
         for row in np.flatnonzero(np.bincount(owners) > 1):
-            bounds[row] = _prediction_bound(roots[owners == row], level)
-        return bounds**3
+            bounds[row] = _prediction_bound(values[owners == row], level)
+        return scale * _inverse_of_power(bounds, power)
 
     @lazy
     def temperature(self) -> float:
@@ -208,15 +234,36 @@ class PooledClasses:
             )
         model, classes = self._prepared
         examples, owners = self.examples[several], self.owners[several]
-        left = prepare(model, examples, _DIVERGENCE)
-        divergences = all_pairs(model, left, classes, _DIVERGENCE)
+        left = _prepare_groups(model, examples)
+        divergences = _divergence(all_pairs(model, left, classes, _SIMILARITY), left.as_column(), classes)
         nbytes = 8 * (self.statistics.row_nbytes + examples.row_nbytes)
         every = np.arange(len(owners))
         for batch in gen_batches(len(owners), count_within(nbytes, PAIRS)):
             rest = model.likelihood.unpool(self.statistics[owners[batch]], examples[batch])
             right = prepare(model, rest, _DIVERGENCE)
-            divergences[every[batch], owners[batch]] = row_by_row(model, left[batch], right, _DIVERGENCE)
+            similarities = row_by_row(model, left[batch], right, _SIMILARITY)
+            divergences[every[batch], owners[batch]] = _divergence(similarities, left[batch], right)
         return divergences, owners
+
+
+def _prepare_groups(model: GroupModel, statistics: Statistics) -> Prepared:
+    """Groups to be compared with classes. In a union the pseudo-vectors are those of the class, so they count once.
+
+    Counted twice, those of the group would be charged to each class that is narrower than the corpus. Their own
+    likelihood is subtracted, as in `GroupModel.pooled_information`.
+    """
+    prepared = prepare(model, statistics, _DIVERGENCE)
+    own = model.pseudo_likelihood
+    information, doubled = prepared.information + own, prepared.doubled + 2 * own
+    return replace(
+        prepared, statistics=model.likelihood.for_pairs(statistics), information=information, doubled=doubled
+    )
+
+
+def _divergence(similarities: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
+    """Divergences, not cut off at 0: a class may describe a group better than the pseudo-vectors do."""
+    one, other = (2 * side.information - side.doubled for side in (left, right))  # similarities with themselves
+    return (0.5 * (one + other) - similarities) * (1 / left.n + 1 / right.n)
 
 
 def _first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
@@ -232,8 +279,21 @@ def _prediction_bound(values: np.ndarray, level: float) -> float:
     return values.mean() + student.ppf(1 - level, n - 1) * values.std(ddof=1) * np.sqrt(1 + 1 / n)
 
 
+def _normalising_power(values: np.ndarray) -> float:
+    """The power of Yeo and Johnson that makes values most nearly normal, among those that take all numbers to all."""
+    if np.ptp(values) == 0:
+        return 1.0
+    best = minimize_scalar(lambda power: -yeojohnson_llf(power, values), bounds=(0, 2), method="bounded")
+    return float(best.x)
+
+
+def _inverse_of_power(values: np.ndarray, power: float) -> np.ndarray:
+    """The numbers that `yeojohnson` takes to given values."""
+    return np.where(values < 0, -inv_boxcox1p(np.abs(values), 2 - power), inv_boxcox1p(np.abs(values), power))
+
+
 def _fit_temperature(divergences: np.ndarray, owners: np.ndarray) -> float:
-    scale = divergences.mean() or 1.0
+    scale = np.abs(divergences).mean() or 1.0
     rows, share = np.arange(len(owners)), 1 / (len(owners) + 2)
 
     def loss(log_temperature: float) -> float:

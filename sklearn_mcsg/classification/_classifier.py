@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._memory import count_within
 from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.classification._classes import PooledClasses
@@ -53,7 +55,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     ----------
     likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
         The model of a group: see `ModelComparisonSimilarity`. Classes have the same model. For the frames of sounds and
-        sensors, ``"full"`` is better.
+        sensors, ``"full"`` is often better.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the classes.
     reject : bool, default=False
@@ -85,6 +87,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         The labels, sorted.
     class_count_ : ndarray of int of shape (n_classes,)
         Number of groups of each class.
+    likelihood_ : Likelihood
+        The likelihood, with its prior if the criterion uses one.
     thresholds_ : ndarray of shape (n_classes,)
         Largest divergence of an accepted group from each class, at the present `level`.
     n_features_in_ : int
@@ -94,7 +98,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
 
     See Also
     --------
-    GroupEmbedding : Groups as vectors, for any classifier; more accurate than one model per class on most data.
+    GroupEmbedding : Groups as vectors, for any classifier; often more accurate than one model per class.
     GroupNeighbors : Nearest groups, for classes that one model does not describe.
     Groups.pooled : The groups of each class as one group.
 
@@ -106,9 +110,16 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     ``"diag"`` then keep the vectors.
 
     Thresholds and probabilities are learnt from these first groups, each left out of its own class. Thresholds are
-    prediction bounds of their divergences. Probabilities are proportional to ``exp(-temperature * divergence)``; the
-    temperature maximises the likelihood of their labels. Both are computed when they are first needed. Classes are
-    assumed to be equally frequent.
+    prediction bounds of their divergences, which a power transform makes nearly normal. Probabilities are
+    proportional to ``exp(-temperature * divergence)``; the temperature maximises the likelihood of their labels.
+    Both are computed when they are first needed. Classes are assumed to be equally frequent.
+
+    The model of a group and a class together contains the pseudo-vectors once, and their own likelihood is subtracted.
+    So a divergence may be negative: the class then describes the group better than the pseudo-vectors do.
+
+    A feature that hardly varies within one class, but does within others, outweighs the other features. A warning names
+    it if its variance within the class is a hundred times smaller than that of the other features, each as a share of
+    its variance within all classes.
 
     Parameters changed after `fit` take effect at the next `fit`, except `reject`, `level`, `reject_label`, `n_jobs` and
     `verbose`.
@@ -137,7 +148,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         "reject": ["boolean"],
         "level": [Interval(Real, 0, 1, closed="neither")],
         "reject_label": "no_validation",
-        "n_calibration": [Interval(Integral, 2, None, closed="left")],
+        "n_calibration": [Count(2)],
     }
     _pooled: PooledClasses
     _fixed: np.ndarray | None
@@ -195,8 +206,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         y : array-like of shape (n_groups,)
             The label of each group.
         classes : array-like of shape (n_classes,), default=None
-            All labels there will be; other labels are then refused. Without it, new labels make new classes. It counts
-            in the first call; later calls may repeat it.
+            All labels there will be; other labels are then refused. Without it, new labels make new classes. Only the
+            first call uses it; later calls may repeat it.
 
         Returns
         -------
@@ -214,7 +225,8 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         if self._fixed is not None:
             _check_known(labels, self._fixed, "classes")
         added = self._pool(groups, labels, self._pooled.n_calibration)
-        self._set(self._pooled.merged(added), self._fixed)
+        self.__dict__.update(self._learnt(self._pooled.merged(added), self._fixed))
+        self._warn_of_still_features(stacklevel=2)
         return self
 
     @available_if(_can_leave_out)
@@ -253,7 +265,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
             raise ValueError(f"{what} cannot be removed: only {fitted[i]} were fitted.")
         if gone.counts.sum() == pooled.counts.sum():
             raise ValueError("No group would be left: call fit with other groups instead.")
-        self._set(pooled.without(gone), self._fixed)
+        self.__dict__.update(self._learnt(pooled.without(gone), self._fixed))
         return self
 
     def _fit(self, X: GroupsLike, y: ArrayLike, classes: ArrayLike | None) -> Self:
@@ -265,28 +277,45 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
         if fixed is not None:
             _check_known(labels, fixed, "classes")
         pooled = PooledClasses.of(self._new_model(), groups, labels, self.prior_strength, self.n_calibration)
+        learnt = self._learnt(pooled, fixed)
         self._keep_features(X, groups)
-        self._set(pooled, fixed)
+        self.__dict__.update(learnt)
+        self._warn_of_still_features(stacklevel=3)
         return self
+
+    def _warn_of_still_features(self, stacklevel: int) -> None:
+        """Warn of features that hardly vary within some class but do within others."""
+        shares = self._pooled.still_features()
+        concerned = ~np.isnan(shares).all(axis=0)
+        if not concerned.any():
+            return
+        row, column = np.unravel_index(np.nanargmin(shares), shares.shape)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        warnings.warn(
+            f"{concerned.sum()} of {len(concerned)} features hardly vary within some class, but do within others: the "
+            f"variance of feature {names[column]} within class {self._pooled.labels.tolist()[row]!r} is "
+            f"{shares[row, column]:.0e} of that within all classes. Such features outweigh the others. Leave them out, "
+            f"or set reg_covar to the variance of differences that mean nothing.",
+            stacklevel=stacklevel + 1,
+        )
 
     def _pool(self, groups: Groups, labels: np.ndarray, n_calibration: int) -> PooledClasses:
         """New groups, pooled as the fitted ones are."""
         return PooledClasses.of(self._pooled.start, groups, labels, self._pooled.prior_strength, n_calibration)
 
-    def _set(self, pooled: PooledClasses, fixed: np.ndarray | None) -> None:
-        """Keep classes, once everything that predictions need has been learnt from them."""
+    def _learnt(self, pooled: PooledClasses, fixed: np.ndarray | None) -> dict[str, Any]:
+        """Fitted attributes, with everything that predictions need; may fail, so nothing is kept before."""
         classes = pooled.labels if fixed is None else fixed
         self._label_of_rejected(classes)
         counts = np.zeros(len(classes), dtype=int)
         counts[np.searchsorted(classes, pooled.labels)] = pooled.counts
-        self.__dict__.update(
-            likelihood_=pooled.model.likelihood,  # which learns, and may fail
-            criterion_=pooled.start.criterion,
-            classes_=classes,
-            class_count_=counts,
-            _pooled=pooled,
-            _fixed=fixed,
-        )
+        return {
+            "likelihood_": pooled.model.likelihood,  # which learns
+            "classes_": classes,
+            "class_count_": counts,
+            "_pooled": pooled,
+            "_fixed": fixed,
+        }
 
     def decision_function(self, X: GroupsLike) -> np.ndarray:
         """Negative divergence of each group from each class; minus infinity for classes without groups.
@@ -431,7 +460,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         self._restore_features(state)
-        self._set(state["pooled"], state["fixed"])
+        self.__dict__.update(self._learnt(state["pooled"], state["fixed"]))
 
     def __mcsg_check__(self) -> None:
         self._validate_params()

@@ -41,8 +41,11 @@ def run(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         verbose=not options.quiet,
     )
-    how = "as many as are found again in halves of the texts"
-    if options.n_clusters is not None:
+    if options.resolution is not None:
+        how = f"found at resolution {options.resolution:g}"
+    elif options.n_clusters is None:
+        how = "as many as are found again in halves of the texts"
+    else:
         how = "as requested" if len(clusters) == options.n_clusters else f"{options.n_clusters} were requested"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
         _write_report(options, corpus, clusters, how)
@@ -55,7 +58,7 @@ def _column(corpus: Corpus, name: str) -> list[Any]:
     if name not in corpus.names:
         found = f"its columns are {', '.join(corpus.names)}" if corpus.names else "it has no columns"
         raise ValueError(f"{corpus.name} has no column {name!r} for --by: {found}.")
-    values = list(corpus.columns[name])
+    values = corpus.columns[name]
     check_kinds(values, len(corpus.texts), f"Column {name!r}", [f"line {line}" for line in corpus.lines])
     return values
 

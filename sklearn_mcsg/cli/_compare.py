@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn_mcsg.cli._shared import (
     make_embedding,
     make_pipeline,
     read_texts,
+    tell,
     tell_coverage,
     tell_if_unknown,
     tell_unless_english,
@@ -34,6 +36,8 @@ _LARGE = 5000  # in a larger corpus fitted texts and new ones differ as much by 
 def run(options: argparse.Namespace) -> None:
     """Compare two texts."""
     check_criterion(options)
+    if options.corpus is None and (options.column is not None or options.read_as is not None):
+        raise ValueError("--column and --read-as are for the file of --corpus: give it, or leave them out.")
     pipeline, calibration = _learn(options)
     pair = _read_pair(options, pipeline[0])
     a, b = pair[[0]], pair[[1]]
@@ -59,6 +63,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _read_pair(options: argparse.Namespace, vectorizer: EmbeddingVectorizer) -> Groups:
     """The two texts as groups, with notes on words without a vector."""
+    if os.path.isfile(options.a) and os.path.isfile(options.b):  # which is false for a text too long to be a name
+        tell(options, "There are files of these names. Here the names are compared; mcsg drift compares files.")
     texts = TokenisedTexts.of([options.a, options.b])
     coverage = coverage_of(vectorizer, texts)
     for text, n_words in zip(texts, coverage.n_words, strict=True):

@@ -8,12 +8,13 @@ import json
 import reprlib
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from itertools import count
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,7 @@ import numpy as np
 
 from sklearn_mcsg._extras import import_extra
 
-_NOT_TEXT = (
-    b"PK\x03\x04",
-    b"%PDF-",
-    b"\x1f\x8b",
-    b"\xd0\xcf\x11\xe0",
-)  # spreadsheets and archives, PDF, gzip, old Office
+_NOT_TEXT = b"PK\x03\x04", b"%PDF-", b"\x1f\x8b", b"\xd0\xcf\x11\xe0"  # spreadsheets, zip; PDF; gzip; old Office
 _SHOWN_COLUMNS = 20  # names of columns in an error
 
 
@@ -56,9 +52,9 @@ class Corpus:
         )
 
     @property
-    def columns(self) -> dict[str, Sequence[Any]]:
+    def columns(self) -> dict[str, list[Any]]:
         """The file's columns, with None where a line has no such field."""
-        return {name: _Column(name, self.fields) for name in self.names}
+        return {name: [fields.get(name) for fields in self.fields] for name in self.names}
 
     def record(
         self, i: int, first: Mapping[str, Any], last: Mapping[str, Any] | None = None, *, as_json: bool = False
@@ -74,20 +70,6 @@ class Corpus:
             form = _as_value if as_json else _as_written
             own.update((name, form(value)) for name, value in self.fields[i].items())
         return {**_renamed(first, own), **own, **_renamed(last or {}, own)}
-
-
-@dataclass(frozen=True)
-class _Column(Sequence[Any]):
-    """One field of each text."""
-
-    name: str
-    fields: list[dict[str, Any]]
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.fields[i].get(self.name)
 
 
 class _Written(float):
@@ -110,11 +92,12 @@ def _as_written(value: Any) -> str:
 
 
 def _as_value(value: Any) -> Any:
-    """A value of JSON; a number that would lose digits is a text."""
+    """A value of JSON; a number that would lose digits is a text, and so are infinity and NaN, which JSON lacks."""
     if value is None or isinstance(value, bool | int):
         return value
     written = _as_written(value)
-    return float(value) if isinstance(value, float) and Decimal(written) == Decimal(repr(float(value))) else written
+    keeps_digits = isinstance(value, float) and isfinite(value) and Decimal(written) == Decimal(repr(float(value)))
+    return float(value) if keeps_digits else written
 
 
 def _renamed(fields: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
@@ -241,7 +224,8 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
                 yield before + 1, row[place], dict(zip(names, row, strict=True)) if table.keep_columns else {}
             before = rows.line_num
     except csv.Error as error:
-        raise ValueError(f"{_place(path, rows.line_num)}: not CSV ({error}).") from error
+        reason = str(error).split(" - ")[0]  # what follows is advice to programmers
+        raise ValueError(f"{_place(path, rows.line_num)}: not CSV ({reason}).") from error
 
 
 def _is_text(header: list[str], table: _Table) -> bool:
@@ -394,6 +378,11 @@ def _whole_lines(path: str) -> Iterator[tuple[int, str]]:
                 raise ValueError(
                     f"{_place(path, number)}: not UTF-8 (byte {error.start + 1} of the line). Save the file as UTF-8."
                 ) from error
+            if number == 1 and "\n" not in text and "\r" in text.rstrip("\r"):
+                raise ValueError(
+                    f"{_name(path)}: lines end with carriage returns alone. Convert the file, for example with "
+                    f"tr '\\r' '\\n'."
+                )
             if "\0" in text:
                 raise ValueError(f"{_place(path, number)}: a NUL character. A file in UTF-16 must be saved as UTF-8.")
             yield number, text

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_mcsg.cli import _terminal as terminal
-from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
-from sklearn_mcsg.cli._shared import count, make_embedding, open_corpus, tell, tell_coverage, tell_if_few
+from sklearn_mcsg.cli._corpus import Corpus
+from sklearn_mcsg.cli._shared import count, make_embedding, open_corpus, open_other, tell, tell_coverage, tell_if_few
 from sklearn_mcsg.text import TokenisedTexts, find_duplicate_texts
 
 _NARROWEST = 20  # characters of a text beside a long file name
@@ -21,13 +21,14 @@ def run(options: argparse.Namespace) -> None:
     """Find near-duplicates in a corpus, or texts of a corpus that another one has, too."""
     if options.against_column is not None and options.against is None:
         raise ValueError("--against-column is for the file of --against: give both, or leave it out.")
-    if options.corpus == options.against == "-":
-        raise ValueError("Standard input can be read once: name a file, either as the corpus or after --against.")
+    by_words_alone = options.threshold is None and options.level is None
+    if by_words_alone and (options.likelihood is not None or options.weighting is not None):
+        raise ValueError("--likelihood and --weighting are for embeddings: add --threshold or --level.")
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
-    other = None if options.against is None else _open_other(options)
+    other = None if options.against is None else open_other(options, options.against, options.against_column)
     texts = TokenisedTexts.of(corpus.texts)
     pipeline = make_embedding(options)
-    if options.threshold is not None or options.level is not None:  # otherwise words decide
+    if not by_words_alone:
         tell_if_few(options, len(texts))
         vectorizer = pipeline[0].fit(texts)
         tell_coverage(options, vectorizer, vectorizer.oov_rate_)
@@ -43,17 +44,6 @@ def run(options: argparse.Namespace) -> None:
         _show_duplicates(options, corpus, find_duplicate_texts(texts, **settings))
     else:
         _show_matches(options, corpus, other, find_duplicate_texts(texts, against=other.texts, **settings))
-
-
-def _open_other(options: argparse.Namespace) -> Corpus:
-    """Read the other file. Only one from standard input is read as the options say; the names of others tell it."""
-    read_as = options.read_as if options.against == "-" else None
-    in_column = is_table(options.against) or read_as not in (None, "txt")
-    column = options.against_column or (options.column if in_column else None)
-    other = read_corpus(options.against, column, read_as=read_as)
-    if other.note is not None:
-        tell(options, other.note)
-    return other
 
 
 def _show_duplicates(options: argparse.Namespace, corpus: Corpus, sets: list[np.ndarray]) -> None:
@@ -87,7 +77,7 @@ def _show_matches(options: argparse.Namespace, corpus: Corpus, other: Corpus, ma
 
 def _show_unique(options: argparse.Namespace, corpus: Corpus, left_out: set[int]) -> None:
     kept = (corpus.record(i, {"line": line}) for i, line in enumerate(corpus.lines) if i not in left_out)
-    terminal.show_records(kept, options.format, _show_texts)
+    terminal.show_records(kept, options.format, _show_texts, fields=list(corpus.record(0, {"line": 0})))
     tell(options, f"{len(corpus.texts) - len(left_out):,} of {count(len(corpus.texts), 'text')} kept.")
 
 

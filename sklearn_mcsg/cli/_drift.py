@@ -84,7 +84,8 @@ def _show(found: SampleComparison, words: list[dict[str, Any]], texts: list[dict
             for row in rows:
                 word = terminal.printable(row["word"]).ljust(width)
                 print(f"  {word}  {100 * row['old']:5.1f} %  {100 * row['new']:5.1f} %")
-    if found.pvalue <= _SMALL:
-        print(f"\n{terminal.bold('Typical of the difference')}")
-    for record in texts if found.pvalue <= _SMALL else ():
+    if found.pvalue > _SMALL:
+        return
+    print(f"\n{terminal.bold('Typical of the difference')}")
+    for record in texts:
         print(f"  {record['corpus']}  {terminal.shortened(record['text'], terminal.width() - 7)}")

@@ -68,7 +68,7 @@ def _add(commands: Any, name: str, run: Callable, summary: str, examples: str) -
     epilog = "examples:\n" + "\n".join(f"  mcsg {name} {example}" for example in examples.splitlines())
     described = summary[0].upper() + summary[1:] + "."
     command = commands.add_parser(name, help=summary, description=described, epilog=epilog, formatter_class=_Help)
-    command.set_defaults(run=run, column=None, read_as=None)
+    command.set_defaults(run=run)
     return command
 
 
@@ -83,7 +83,7 @@ def _add_compare(commands: Any) -> None:
     add = _add(commands, "compare", _compare.run, summary, examples).add_argument
     add("a", type=_text, metavar="TEXT", help="the first text")
     add("b", type=_text, metavar="TEXT", help="the second text")
-    add("--corpus", help=corpus)
+    add("--corpus", metavar="FILE", help=corpus)
     _add_column(add)
     add("--exact", action="store_true", help=exact)
     _add_common(add)
@@ -101,12 +101,12 @@ papers.txt --like relevant.txt -k 20"""
         "makes a new index"
     )
     words = (
-        "how much words count: what a text of average length gets that has each word of the query once, in standard "
-        "deviations of the cosine (default: 20); none for the embedding alone"
+        "weight of shared words: what a text of average length that has each word of the query once gains, in standard "
+        "deviations of the cosine (default: 20); none to search by the embedding alone"
     )
     language = (
-        "language whose stems count and whose stop words do not, unless a query has no others, such as german; none "
-        "for words as they are written (default: english)"
+        "language of the texts, such as german (default: english): words are compared by their stems, and stop words "
+        "do not count unless a query has no others; none to compare words as they are written"
     )
     pvalue = (
         "show p-values of the distances: the share of random pairs of a query and a text, of similar length, that are "
@@ -132,16 +132,13 @@ def _add_cluster(commands: Any) -> None:
 reviews.csv --column review -n 8 --format csv > clusters.csv
 reviews.csv --column review --by country"""
     summary = "group the texts of a corpus and describe each group"
-    number = (
-        "a number, or auto (default; in Python n_clusters=None): as many as are found again in random halves of the "
-        "texts"
-    )
+    number = "number of clusters, or auto (default): as many as are found again in random halves of the texts"
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
     add = _add(commands, "cluster", _cluster.run, summary, examples).add_argument
     _add_corpus(add)
     add("-n", "--n-clusters", type=_number_or_auto, default="auto", metavar="N", help=number)
     add("--resolution", type=_above_zero, metavar="R", help=resolution)
-    report = "write an HTML page with a map, the tree, explanations and the texts: as confidential as the corpus"
+    report = "write an HTML page with a map, the tree, explanations and the texts; it is as confidential as the corpus"
     add("--report", metavar="FILE", help=report)
     by = (
         "test, for each cluster and each value of a column, whether the cluster holds more of these texts, and whether "
@@ -163,18 +160,18 @@ train.csv --against test.csv"""
     against = "find the texts that are also in another file"
     column = "column that holds the texts of --against (default: that of --column)"
     threshold = (
-        "largest distance between the embeddings of duplicates, from 0 (the same) over 1 (unrelated) to 2; a word that "
-        "makes a difference separates texts at any distance (default: words alone decide)"
+        "largest distance between the embeddings of duplicates, from 0 (equal) to 2, where 1 means unrelated; texts "
+        "with a word that makes a difference are no duplicates at any distance (default: words alone decide)"
     )
-    level = "accepted rate of random pairs within the threshold, in place of --threshold"
+    level = "in place of --threshold: accepted rate of random pairs within it, from which it is learnt"
     command = _add(commands, "dedupe", _dedupe.run, summary, examples)
     _add_corpus(command.add_argument)
     command.add_argument("--against", metavar="FILE", help=against)
     command.add_argument("--against-column", metavar="NAME", help=column)
-    command.add_argument("--overlap", type=_share, help=overlap)
+    command.add_argument("--overlap", type=_share, metavar="SHARE", help=overlap)
     limit = command.add_mutually_exclusive_group()
-    limit.add_argument("--threshold", type=_distance, help=threshold)
-    limit.add_argument("--level", type=_level, help=level)
+    limit.add_argument("--threshold", type=_distance, metavar="D", help=threshold)
+    limit.add_argument("--level", type=_level, metavar="P", help=level)
     unique = "print the corpus without duplicates, or without the texts that are also in the file of --against"
     command.add_argument("--unique", action="store_true", help=unique)
     _add_common(command.add_argument, criterion=False)
@@ -201,11 +198,8 @@ def _add_drift(commands: Any) -> None:
 def _add_segment(commands: Any) -> None:
     examples = "minutes.txt\nbook.txt --sentences -n 12\ntalk.jsonl --column sentence --format csv > segments.csv"
     summary = "cut a sequence of sentences where the subject changes and describe each segment"
-    number = "a number, or auto (default): as many as --level allows"
-    level = (
-        "largest probability that a text in which nothing changes is cut anywhere (default: 0.05); not together with a "
-        "number"
-    )
+    number = "number of segments, or auto (default): as many as --level allows"
+    level = "with -n auto: largest probability that a text in which nothing changes is cut anywhere (default: 0.05)"
     sentences = (
         "split running text into sentences: blank lines and items of lists separate them, other ends of lines do not; "
         "always if there is only one text"
@@ -213,7 +207,7 @@ def _add_segment(commands: Any) -> None:
     add = _add(commands, "segment", _segment.run, summary, examples).add_argument
     _add_corpus(add, "one sentence per line")
     add("-n", "--n-segments", type=_number_or_auto, default="auto", metavar="N", help=number)
-    add("--level", type=_level, help=level)
+    add("--level", type=_level, metavar="P", help=level)
     add("--sentences", action="store_true", help=sentences)
     _add_common(add, criterion=False)
 
@@ -235,7 +229,7 @@ def _add_corpus(add: Callable, lines: str = "one text per line") -> None:
 
 
 def _add_column(add: Callable) -> None:
-    read_as = "format of the corpus if its name does not tell, as for standard input: txt (default), csv, tsv, jsonl"
+    read_as = "format of the corpus, whatever its name: txt (default for standard input), csv, tsv or jsonl"
     add("--column", metavar="NAME", help="column that holds the texts (default: the only column, or 'text')")
     add("--read-as", choices=["txt", "csv", "tsv", "jsonl"], metavar="NAME", help=read_as)
 

@@ -30,7 +30,10 @@ class _Use(NamedTuple):
 
 
 def check_paths(options: argparse.Namespace) -> None:
-    """Raise if a file is written for one argument and used for another, whatever names it goes by."""
+    """Raise if standard input is read twice, or if a file is written for one argument and used for another."""
+    streams = [by for option, by in _READ.items() if getattr(options, option, None) == "-"]
+    if len(streams) > 1:
+        raise ValueError(f"Standard input can be read once: name a file for {' or '.join(streams)}.")
     known: dict[tuple[int, int], _Use] = {}
     for use in _uses(options):
         identity = identity_of(use.path)

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_mcsg.cli import _terminal as terminal
-from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
+from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import (
     check_criterion,
     count,
+    distinct,
     make_embedding,
     make_pipeline,
     only_with_words,
     open_corpus,
+    open_other,
     tell,
     tell_if_unknown,
 )
@@ -64,21 +66,12 @@ def _find(search: TextSearch, queries: Queries, options: argparse.Namespace, tex
     k = min(top, n)
     found = search.search(queries, k, return_pvalue=options.pvalue)
     while texts is not None:
-        rows = [_first_ranks(row.tolist(), texts, top) for row in found.indices]
+        rows = [distinct([texts[i] for i in row], np.flatnonzero(row >= 0).tolist(), top) for row in found.indices]
         if k == n or all(len(ranks) == top or -1 in row for ranks, row in zip(rows, found.indices, strict=True)):
             return _with_ranks(found, rows)
         k = min(n, 4 * k)
         found = search.search(queries, k, return_pvalue=options.pvalue)
     return found
-
-
-def _first_ranks(row: list[int], texts: Sequence[str], top: int) -> list[int]:
-    """The ranks at which a query has found different texts."""
-    first: dict[str, int] = {}
-    for rank, i in enumerate(row):
-        if i >= 0 and len(first) < top:
-            first.setdefault(texts[i], rank)
-    return list(first.values())
 
 
 def _with_ranks(found: TextHits, rows: list[list[int]]) -> TextHits:
@@ -111,9 +104,9 @@ def _hits(
 def _check(options: argparse.Namespace) -> None:
     """Raise if options are given that would have no effect."""
     if options.exact and options.words is not None:
-        raise ValueError("--words is for the search by embedding: leave it or --exact out.")
+        raise ValueError("--words has no effect with --exact: leave one of them out.")
     if options.language is not None and (options.exact or options.words == "none"):
-        raise ValueError("--language is for the search by words: leave it, or --exact and --words none, out.")
+        raise ValueError("--language has no effect with --exact or --words none: leave one of them out.")
     if options.language not in (None, "none"):
         check_language(options.language)
     check_criterion(options)
@@ -134,8 +127,7 @@ def _queries(options: argparse.Namespace) -> list[_Query]:
     """The queries; only those that were typed have phrases."""
     queries = [_Query(text, [text], phrases_in(text)) for text in options.queries or []]
     if options.like is not None:
-        examples = read_corpus(options.like, options.column if is_table(options.like) else None)
-        queries.append(_Query(f"like {options.like}", examples.texts, []))
+        queries.append(_Query(f"like {options.like}", open_other(options, options.like).texts, []))
     if not options.together:
         return queries
     names, texts, phrases = zip(*queries, strict=True)

@@ -21,6 +21,8 @@ _ROOM = 40  # columns for a label on a terminal
 
 def run(options: argparse.Namespace) -> None:
     """Segment a sequence of sentences."""
+    if options.level is not None and options.n_segments is not None:
+        raise ValueError("--level decides how many segments are found: leave it or -n out.")
     corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
     has_lines = options.read_as == "txt" if options.read_as else not is_table(options.corpus)
     is_split = options.sentences or len(corpus.texts) == 1
@@ -61,7 +63,8 @@ def _in_sentences(corpus: Corpus, has_lines: bool) -> Corpus:
         found = [(text[start:stop], line) for text, line in rows for start, stop in sentence_spans(text)]
     if not found:  # which is said of texts without words
         return corpus
-    return Corpus(corpus.name, [text for text, _ in found], [line for _, line in found])
+    texts, begins = [text for text, _ in found], [line for _, line in found]
+    return Corpus(corpus.name, texts, begins, fields=[{}] * len(found))
 
 
 def _share_of_open_lines(corpus: Corpus) -> float:
@@ -121,20 +124,40 @@ def _show_json(corpus: Corpus, segments: TextSegments, described: list[dict[str,
 
 def _show_table(corpus: Corpus, segments: TextSegments, described: list[dict[str, Any]], how: str) -> None:
     print(f"{count(len(corpus.texts), 'sentence')} in {count(len(segments), 'segment')} ({how})\n")
-    has_level = segments.segmenter.level_ is not None
+    level = segments.segmenter.level_
+    unit = "lines"
+    if described[0]["first_line"] == described[-1]["last_line"]:
+        unit, described = "sentences", _by_sentences(segments, described)
     rows = [
         {
             "segment": segment["segment"],
-            "lines": _range([segment["first_line"], segment["last_line"]]),
-            "sentences": segment["sentences"],
+            unit: _range([segment["first_line"], segment["last_line"]]),
+            **({"sentences": segment["sentences"]} if unit == "lines" else {}),
             "p": "" if segment["pvalue"] is None else f"{segment['pvalue']:.3f}",
-            **({"begins between": _range(segment["begins_between"])} if has_level else {}),
+            **({"begins between": _range(segment["begins_between"])} if level is not None else {}),
             "words": terminal.shortened(segment["label"], _ROOM),
             "begins": segment["text"],
         }
         for segment in described
     ]
     terminal.show_records(rows, "table")
+    print()
+    if len(segments) == 1:
+        print(terminal.faint("No boundary. -n N cuts the text into N segments in any case."))
+        return
+    print(terminal.faint("p: how often sentences in random order have a boundary as clear as that before the segment."))
+    if level is not None:
+        print(terminal.faint(f"begins between: {unit} that hold its true beginning with probability {1 - level:g}."))
+
+
+def _by_sentences(segments: TextSegments, described: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The segments of a text that is one line, with the numbers of sentences for those of lines."""
+    edges = [0, *segments.boundaries.tolist(), len(segments.labels)]
+    found = [None] * (len(described) - 1) if segments.segmenter.level_ is None else (segments.intervals + 1).tolist()
+    return [
+        {**segment, "first_line": begin + 1, "last_line": end, "begins_between": place}
+        for segment, (begin, end), place in zip(described, pairwise(edges), [None, *found], strict=True)
+    ]
 
 
 def _range(lines: list[int] | None) -> str:

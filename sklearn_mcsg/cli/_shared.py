@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_mcsg.cli._corpus import Corpus, read_corpus
+from sklearn_mcsg.cli._corpus import Corpus, is_table, read_corpus
 from sklearn_mcsg.cli._terminal import escaped
 from sklearn_mcsg.criteria import CRITERIA
 from sklearn_mcsg.text import (
@@ -77,7 +77,7 @@ def read_texts(options: argparse.Namespace, path: str, keep_columns: bool = Fals
 def known_texts(options: argparse.Namespace, corpus: Corpus) -> KnownTexts:
     """Look up the words of texts."""
     texts = TokenisedTexts.of(corpus.texts)
-    vectorizer = make_text_similarity(**_settings(options))[0].fit(texts)
+    vectorizer = make_embedding(options)[0].fit(texts)
     known = coverage_of(vectorizer, texts).n_words > 0
     corpus = only_with_words(options, corpus, known, vectorizer)
     return KnownTexts(corpus, texts if known.all() else texts[known], vectorizer)
@@ -87,7 +87,20 @@ def open_corpus(
     options: argparse.Namespace, path: str, keep_columns: bool = False, column: str | None = None
 ) -> Corpus:
     """Read the texts of a file, from a `column` other than that of the options if it is given; print notes."""
-    corpus = read_corpus(path, column or options.column, read_as=options.read_as, keep_columns=keep_columns)
+    return _told(
+        options, read_corpus(path, column or options.column, read_as=options.read_as, keep_columns=keep_columns)
+    )
+
+
+def open_other(options: argparse.Namespace, path: str, column: str | None = None) -> Corpus:
+    """Read the texts of a file beside the corpus. Its name tells its format; `read_as` is for standard input."""
+    read_as = options.read_as if path == "-" else None
+    in_column = is_table(path) or read_as not in (None, "txt")
+    return _told(options, read_corpus(path, column or (options.column if in_column else None), read_as=read_as))
+
+
+def _told(options: argparse.Namespace, corpus: Corpus) -> Corpus:
+    """A corpus whose note has been printed."""
     if corpus.note is not None:
         tell(options, corpus.note)
     return corpus

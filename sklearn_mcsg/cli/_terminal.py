@@ -159,13 +159,14 @@ def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
     room = max(20, width() - sum(widths[:-1]) - 2 * (len(names) - 1))
     for i, row in enumerate(cells):
         row = [*row[:-1], shortened(row[-1], room)]
-        padded = [
-            " " * gap + text if right else text + " " * gap
-            for text, size, right in zip(row, widths, numeric, strict=True)
-            for gap in [size - _columns(text)]
-        ]
-        line = "  ".join(padded).rstrip()
+        line = "  ".join(map(_padded, row, widths, numeric)).rstrip()
         print(bold(line) if i == 0 else line)
+
+
+def _padded(text: str, size: int, right: bool) -> str:
+    """Text with spaces up to a number of columns."""
+    gap = " " * (size - _columns(text))
+    return gap + text if right else text + gap
 
 
 def cell(value: Any) -> str:

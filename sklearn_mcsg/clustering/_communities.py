@@ -48,7 +48,9 @@ def find_k_communities(graph: sparse.csr_matrix, k: int, seed: int) -> tuple[np.
     None if no resolution finds as many, or if resolution 1, which maximises modularity itself, finds more. If the
     number jumps over `k`, the smallest larger number is reduced to it by merging.
     """
-    exponent, few, many, more = 0.0, 0.0, np.inf, None  # of 2: with fewer communities, with more, and these
+    exponent = 0.0  # of 2: the resolution
+    few, many = 0.0, np.inf  # exponents that find fewer communities and more
+    more = None  # the communities at `many`
     for _ in range(_STEPS):
         labels = find_communities(graph, 2.0**exponent, seed)
         number = int(labels.max()) + 1

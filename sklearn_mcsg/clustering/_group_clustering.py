@@ -9,13 +9,14 @@ import numpy as np
 from sklearn.base import ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._sklearn import HasMethods, Interval
 from sklearn_mcsg.clustering._centers import distances_to_all
 from sklearn_mcsg.clustering._points import cluster_points
 from sklearn_mcsg.clustering._rejection import reject_points
 from sklearn_mcsg.clustering._stability import cluster_stability
 from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.groups import GroupsLike
+from sklearn_mcsg.groups import GroupsLike, validate_groups
 from sklearn_mcsg.groups.arrays import refuse_arrays
 from sklearn_mcsg.similarity.estimator import GroupsTransformer, snapshot, split_pipeline
 
@@ -31,7 +32,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     in random halves of the groups, and divides a cluster that is much larger and looser than the others.
 
     Groups are near if their points in the embedding are. With ``normalize=True``, as in `make_text_embedding`, points
-    have unit length and are compared by the cosine, which is best for texts.
+    have unit length and are compared by the cosine, which suits texts.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         builds for texts. ``None`` means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
         Number of neighbours: those of each group in the graph; at most half the mean size of the clusters. If that is
-        less than three, k-means sees the groups alone.
+        less than three, k-means does not average groups with their neighbours.
     resolution : float, default=1.0
         Larger values find more and smaller clusters: the number of clusters that is found is multiplied by it.
     sample_size : int, default=20000
@@ -77,9 +78,9 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         The second-best cluster of each group: the other cluster with the nearest centre; -1 if there is only one
         cluster.
     margins_ : ndarray of shape (n_groups,)
-        Distance to the centre of the second-best cluster minus that to the centre of the own one, as `transform` has
-        them. A margin near 0 means that the group lies between two clusters. It is negative if the other centre is
-        nearer: communities follow the neighbours of a group, not centres. With one cluster it is infinite.
+        Distance to the centre of the second-best cluster minus that to the centre of its own cluster, as `transform`
+        returns them. A margin near 0 means that the group lies between two clusters. It is negative if the other centre
+        is nearer: communities follow the neighbours of a group, not centres. With one cluster it is infinite.
     thresholds_ : ndarray of shape (`n_clusters_`,)
         Largest distance of an accepted group from the centre of each cluster; infinite without `reject`.
     alternatives_ : dict
@@ -100,19 +101,20 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     that of the communities with the largest modularity.
 
     The number is found as follows. Four times, up to 4000 groups are split into halves at random. At resolutions from
-    1/4 to 45, the communities of one half place the groups of the other by the nearest centre, and the adjusted Rand
-    index compares this with the communities of the other half. Of the resolutions whose index is at most 0.05 below the
+    1/4 to 45, the centres of the communities of one half assign the groups of the other, and the adjusted Rand index
+    compares this with the communities of the other half. Of the resolutions whose index is at most 0.05 below the
     largest, the smallest gives the number. Resolutions whose modularity is below 0.8 of the largest do not count.
 
     A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
     from its centre than those of the others are from theirs. Its parts are about as large as the others.
 
-    Thresholds are such that a share `level` of the groups, outliers not counted, are farther from the centre of the
-    others of their cluster. Clusters may be narrow or wide: what is counted is how far a group lies above the median
-    of its cluster, in standard deviations of cube roots of squared distances, which are close to normal. Medians and
-    lower quantiles give these, which outliers hardly change; above six standard deviations a group is an outlier. In a
-    cluster of less than ten groups they are those of all groups, and a group that is alone is accepted. Centres,
-    distances and margins are those of the clusters before groups are rejected.
+    A threshold is the distance that a share `level` of the groups exceeds; outliers do not count. The distance of a
+    group is that to the centre of the other groups of its cluster. Clusters may be narrow or wide, so a distance is
+    measured in standard deviations above the median of its cluster. For that, distances are turned into the cube roots
+    of their squares, which are close to normal. The standard deviation comes from the median and a lower quantile,
+    which outliers hardly change; a group above six standard deviations is an outlier. A cluster of less than ten groups
+    takes median and standard deviation from all groups, and a group that is alone is accepted. Centres, distances and
+    margins are those of the clusters before groups are rejected.
 
     Examples
     --------
@@ -130,11 +132,11 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [Count(), None],
         "embedding": [HasMethods(["fit_transform", "transform"]), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Count()],
         "resolution": [Interval(Real, 0, None, closed="neither")],
-        "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "sample_size": [Count(2)],
         "reject": ["boolean"],
         "level": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
@@ -185,6 +187,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         self._validate_params()
         refuse_arrays(X)
         embedding = GroupEmbedding(prior_strength=0.5) if self.embedding is None else clone(self.embedding)
+        if isinstance(embedding, GroupEmbedding) and not hasattr(X, "columns"):  # a data frame has names of features
+            X = validate_groups(X, allow_empty=True)  # packed once: the embedding reads them twice
         points = np.asarray(embedding.fit_transform(X))
         by_cosine = _have_unit_length(points, embedding)
         clusters = cluster_points(
@@ -241,7 +245,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Notes
         -----
         Four times, the groups, at most `sample_size`, are divided into halves at random, and each half is divided into
-        `n_clusters_` clusters. A pair counts for a cluster if one of its groups at least belongs to it and the two are
+        `n_clusters_` clusters. A pair counts for a cluster if at least one of its groups belongs to it and the two are
         together in the fitted clusters or in those of their half; the stability is the share of these pairs that are
         together in both. It is low for parts of a cluster that was divided for no reason, and for several clusters
         that were merged. This takes a few times as long as to divide the groups into a given number of clusters.

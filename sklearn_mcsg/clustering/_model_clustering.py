@@ -10,8 +10,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._memory import count_within
-from sklearn_mcsg._sklearn import Interval
 from sklearn_mcsg.clustering._dendrogram import largest_first, tops_after
 from sklearn_mcsg.clustering._margins import margins_of_models
 from sklearn_mcsg.clustering._merging import merge_all, prepare_clusters
@@ -25,13 +25,11 @@ from sklearn_mcsg.groups.regroup import balanced
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator, snapshot
-from sklearn_mcsg.storage import register
 
 _SIMILARITY = OUTPUTS["similarity"]
 _SHARED = ("likelihood", "criterion", "balanced", "reg_covar", "prior_strength", "penalty_scale", "n_jobs", "verbose")
 
 
-@register
 class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
     """Agglomerative clustering of groups of vectors: merge clusters that one model explains better than two.
 
@@ -129,7 +127,7 @@ class ModelComparisonClustering(ClusterMixin, GroupsEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [Count(), None],
     }
     _model: GroupModel
     _clusters: Prepared

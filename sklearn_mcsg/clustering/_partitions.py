@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,8 +20,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._memory import POINTS
-from sklearn_mcsg._sklearn import HasMethods, Interval
+from sklearn_mcsg._sklearn import HasMethods
 from sklearn_mcsg.clustering._centers import centers_of, nearest_center
 from sklearn_mcsg.clustering._points import check_number, cluster_sample, sampled_rows
 from sklearn_mcsg.embedding import GroupEmbedding
@@ -97,11 +97,11 @@ class PartitionedClustering(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [Count(), None],
         "embedding": [HasMethods(["fit"]), None],
         "load": [callable, None],
         "client": [HasMethods(["submit", "gather"]), None],
-        "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "sample_size": [Count(2)],
         "random_state": ["random_state"],
     }
     _points: _PartPoints

@@ -268,7 +268,7 @@ class Division:
 def _k_means(points: np.ndarray, k: int, by_cosine: bool, seed: int, *, at_random: bool) -> list[KMeans]:
     """K-means started from average linkage of a sample and, if wanted, at random.
 
-    Of many small clusters, random starts find worse ones with smaller sums of squares.
+    Where clusters are many and small, random starts have smaller sums of squares, but their clusters are worse.
     """
     rng = np.random.RandomState(seed)
     sample, size = points, max(_LINKED, k)
@@ -297,9 +297,10 @@ def _smoothed(points: np.ndarray, graph: sparse.csr_matrix, by_cosine: bool) -> 
 
 
 def _linked(points: np.ndarray, k: int, by_cosine: bool) -> Iterator[np.ndarray]:
-    """Centres of k clusters by average linkage, and of its k largest in the first cut that has k of half the mean size.
+    """Centres of k clusters by average linkage, from one cut of its tree or two.
 
-    A cut into k clusters may have most points in one of them and a few outliers in the others.
+    A cut into k clusters may have most points in one of them and a few outliers in the others. The second cut has the
+    fewest clusters of which k have at least half the mean size; its k largest clusters are taken.
     """
     if len(points) == 1:
         yield points

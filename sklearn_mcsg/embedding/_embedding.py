@@ -13,9 +13,8 @@ their leading eigenvectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial, reduce
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,17 +22,19 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.embedding._landmarks import Landmarks
+from sklearn_mcsg.embedding._points import ROUNDING, PointComparison
+from sklearn_mcsg.embedding._shares import explain_cosine, explainable
 from sklearn_mcsg.engine.capabilities import instance_of
 from sklearn_mcsg.engine.chance import checked_null, pair_size
 from sklearn_mcsg.engine.comparer import Comparer
-from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.coordinates import (
+    LARGEST_FACTOR,
     Axes,
     Coordinates,
     Moments,
-    PointSpace,
     batches,
     corpus_of,
     merged_corpora,
@@ -42,7 +43,7 @@ from sklearn_mcsg.engine.coordinates import (
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
 from sklearn_mcsg.engine.parallel import progress, run
-from sklearn_mcsg.explanation import PairExplanation, pair_labels
+from sklearn_mcsg.explanation import PairExplanation
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_length, validate_group
 from sklearn_mcsg.groups.array_groups import ArrayGroups
 from sklearn_mcsg.groups.arrays import ArrayKind
@@ -53,8 +54,7 @@ from sklearn_mcsg.similarity.pvalues import Calibrates
 from sklearn_mcsg.storage import register
 
 _SHARED = ("prior_strength", "reg_covar", "random_state", "n_jobs", "verbose")  # parameters, with the similarity
-_ROUNDING = 1e-13  # of a component: a group without larger ones is at the mean of the corpus
-_TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
+TOO_FEW = "GroupEmbedding needs at least 2 groups to learn their axes from, got n_samples = 1."
 
 
 @register
@@ -70,7 +70,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     likelihood : {"diag", "spherical", "full", "vmf", "trend"}, Likelihood or similarity estimator, default="diag"
         The model of a group. A similarity estimator, such as `WordMoversDistance`, is embedded by landmarks.
     whiten : float, default=0.0
-        Power of whitening, from 0 (none) to 1 (all components get unit variance). For raw word vectors 0.5 is best.
+        Power of whitening, from 0 (none) to 1 (all components get unit variance). 0.5 suits raw word vectors.
     spread : float or array-like of shape (n_features,), default=1.0
         Factor on the coordinates of scale, that is of log variances. With 0 only means count.
     order : float, default=1.0
@@ -142,13 +142,13 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _parameter_constraints: ClassVar[dict] = {
         "likelihood": [StrOptions(set(LIKELIHOODS)), Likelihood, GroupSimilarity],
         "whiten": [Interval(Real, 0, 1, closed="both")],
-        "spread": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "order": [Interval(Real, 0, None, closed="left")],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "spread": [Interval(Real, 0, LARGEST_FACTOR, closed="both"), "array-like"],
+        "order": [Interval(Real, 0, LARGEST_FACTOR, closed="both")],
+        "n_components": [Count(), None],
         "normalize": ["boolean"],
         "rotate": ["boolean"],
         "method": [StrOptions({"auto", "coordinates", "landmarks"})],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [Count()],
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
     }
     _space: Coordinates | Landmarks
@@ -190,6 +190,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def _validate_params(self) -> None:
         super()._validate_params()
+        self._checked_spread()
         if not self.rotate and (self.whiten > 0 or self.n_components is not None):
             raise ValueError(
                 f"rotate=False leaves coordinates as they are, so there are no principal axes to scale or to choose: "
@@ -214,9 +215,10 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         similarity = self._landmark_similarity()
         groups = self._read_groups(X, arrays=similarity is None, fitted=False)
         if len(groups) < 2:
-            raise ValueError(_TOO_FEW)
-        self._learn(similarity, groups)
+            raise ValueError(TOO_FEW)
+        learnt = self._learnt(similarity, groups)
         self._keep_features(X, groups)
+        self._keep(learnt)
         return self
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
@@ -240,7 +242,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             return self.fit(X)
         self._validate_params()
         groups = self._read(X)
-        self._keep(self._space, self._moments.merged(self._moments_of(self._space, groups)))
+        self._keep(self._fitted(self._space, self._moments.merged(self._moments_of(self._space, groups))))
         return self
 
     def transform(self, X: GroupsLike) -> np.ndarray:
@@ -317,24 +319,17 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         """
         self = snapshot(self)
         check_is_fitted(self, "components_")
-        if not isinstance(self._space, Coordinates):
-            raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
-        pair = [self._check_fitted_groups(validate_group(x, name=name), name) for name, x in (("a", a), ("b", b))]
-        shares = [self._space.shares(group, self.mean_) for group in pair]
-        projection = self._axes.projection(self.whiten)
-        left, right = (_above_rounding(each @ projection) for each in shares)
-        unordered = None
-        if self._space.n_of_order:
-            centred = np.stack([each.sum(axis=0) for each in shares])
-            centred[:, -self._space.n_of_order :] = 0
-            unordered = float(np.prod(unit_length(centred @ projection, _ROUNDING), axis=0).sum())
-        weights = [group.row_weights for group in pair]
-        return PairExplanation.of(left, right, pair_labels(labels, pair), weights, unordered)
+        space = explainable(self._space)
+        pair = [validate_group(x, name=name) for name, x in (("a", a), ("b", b))]
+        for group in pair:
+            self._check_width(group)
+        return explain_cosine(space, self.mean_, self._axes.projection(self.whiten), pair, labels)
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         left, right = self._check_fitted_groups(X), self._check_fitted_groups(Y, "Y")
-        distances = self.paired(left, right).astype(np.float64)
-        return pair_size(left.totals, right.totals), distances
+        check_same_length(left, right)
+        distances = compare_unit_rows(self._units(left), self._units(right), "distance")
+        return pair_size(left.totals, right.totals), distances.astype(np.float64)
 
     def _sizes_for_pvalues(self, groups: Groups | None) -> np.ndarray | None:
         return None if groups is None else groups.totals
@@ -358,10 +353,11 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
+        self._validate_params()
         if not isinstance(state["space"], Coordinates | Landmarks) or not isinstance(state["moments"], Moments):
             raise TypeError("an embedding needs a space and its moments")
         self._restore_features(state)
-        self._keep(state["space"], state["moments"])
+        self._keep(self._fitted(state["space"], state["moments"]))
         self._null = checked_null(state["null"])
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
@@ -393,6 +389,12 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     def _n_features_out(self) -> int:
         return self.n_components_
 
+    @property
+    def _allows_empty(self) -> bool:
+        """Whether groups may have no vectors; a similarity to embed has a `prior_strength` of its own."""
+        own = self.likelihood if isinstance(self.likelihood, GroupSimilarity) else self
+        return getattr(own, "prior_strength", 0) > 0
+
     def _new_likelihood(self) -> Likelihood:
         return instance_of(self.likelihood, LIKELIHOODS)
 
@@ -412,8 +414,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         similarity = clone(self.likelihood)
         return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
 
-    def _learn(self, similarity: GroupSimilarity | None, *parts: Any) -> None:
-        """Learn from a corpus in parts, which are groups or their statistics; landmarks, from one part of groups."""
+    def _learnt(self, similarity: GroupSimilarity | None, *parts: Any) -> dict[str, Any]:
+        """What a corpus in parts teaches: groups or their statistics or, for landmarks, one part of groups."""
         if similarity is None:
             likelihood = self._new_likelihood()
             corpora = [corpus_of(part, likelihood, self.reg_covar) for part in parts]
@@ -421,7 +423,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         else:
             state = check_random_state(self.random_state)
             space = Landmarks.learnt_from(parts[0], similarity, self.n_landmarks, state)
-        self._keep(space, merged_moments(*(self._moments_of(space, part) for part in parts)))
+        return self._fitted(space, merged_moments(*(self._moments_of(space, part) for part in parts)))
 
     def _coordinates_around(self, corpus: Statistics) -> Coordinates:
         """The coordinates around the model of a corpus."""
@@ -434,25 +436,32 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         spread = check_array(self.spread, dtype=np.float64, ensure_2d=False, input_name="spread")
         if (spread < 0).any():
             raise ValueError(f"spread must not be negative, got {spread.min()}.")
+        if (spread > LARGEST_FACTOR).any():
+            raise ValueError(f"spread must be at most {LARGEST_FACTOR:g}, got {spread.max():g}.")
         return spread
 
-    def _keep(self, space: Coordinates | Landmarks, moments: Moments) -> None:
-        """Find the principal axes, and set the fitted attributes once nothing can fail any more."""
+    def _fitted(self, space: Coordinates | Landmarks, moments: Moments) -> dict[str, Any]:
+        """The fitted attributes: the principal axes, and what they follow from."""
         axes = Axes.of(moments) if self.rotate else Axes.unrotated(moments)
         rank = len(axes.variance)
         if self.n_components is not None and self.n_components > rank:
             raise ValueError(f"n_components={self.n_components} is more than {rank}, the rank of the coordinates.")
         n_components = rank if self.n_components is None else int(self.n_components)
         axes = axes.leading(n_components)
-        self.__dict__.update(
-            n_components_=n_components,
-            mean_=axes.mean,
-            components_=axes.components,
-            explained_variance_=axes.variance,
-            _space=space,
-            _moments=moments,
-            _axes=axes,
-        )
+        return {
+            "n_components_": n_components,
+            "mean_": axes.mean,
+            "components_": axes.components,
+            "explained_variance_": axes.variance,
+            "_space": space,
+            "_moments": moments,
+            "_axes": axes,
+            "_null": None,
+        }
+
+    def _keep(self, fitted: dict[str, Any]) -> None:
+        """Set fitted attributes, once everything that can fail has succeeded, all at once."""
+        self.__dict__.update(fitted)
 
     def _read(self, X: GroupsLike) -> Any:
         """Validated groups, or `ArrayGroups` if X holds arrays of another library and there are coordinates."""
@@ -463,13 +472,13 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         return reduce(Moments.merged, (moments for _, moments in self._over_batches(Moments.of, groups, space)))
 
     def _embed(self, groups: Groups | ArrayGroups | Statistics, dtype: np.dtype | None = None) -> Any:
-        """Embeddings of validated groups, or of groups whose statistics are known, then in a given precision."""
+        """Embeddings of validated groups, or of groups whose statistics are known, in their or a given precision."""
         kind = groups.kind if isinstance(groups, ArrayGroups) else None
         project = partial(_project, self.mean_, self._axes.projection(self.whiten), self.normalize, kind)
         if isinstance(groups, ArrayGroups):
             return groups.kind.xp.concat([rows for _, rows in self._over_batches(project, groups, self._space)])
-        dtype = groups.output_dtype if isinstance(groups, Groups) else dtype
-        result = np.empty((len(groups), self.n_components_), dtype)
+        precision = dtype if isinstance(groups, Statistics) else dtype or groups.output_dtype
+        result = np.empty((len(groups), self.n_components_), precision)
         for batch, rows in self._over_batches(project, groups, self._space):
             result[batch] = rows
         return result
@@ -484,9 +493,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
                 advance(batch.stop - batch.start)
                 yield batch, result
 
-    def _units(self, groups: Groups) -> np.ndarray:
-        """Embeddings of validated groups at unit length."""
-        return unit_length(self._embed(groups), _ROUNDING)
+    def _units(self, groups: Groups | Statistics, dtype: np.dtype | None = None) -> np.ndarray:
+        """Embeddings at unit length; a group at the mean of the corpus stays the zero vector."""
+        return unit_length(self._embed(groups, dtype), ROUNDING)
 
     def _embed_both(
         self, X: GroupsLike, Y: GroupsLike | None, output: str | None, paired: bool = False
@@ -508,43 +517,6 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         return self._units(groups), self._units(others), output
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PointComparison(Comparison[np.ndarray, np.ndarray]):
-    """Cosines of embeddings; of each group, the embedding at unit length is kept and not its vectors.
-
-    Attributes
-    ----------
-    embedding : GroupEmbedding
-        The fitted embedding. It does not change when groups are added: they get the coordinates of its fit.
-    """
-
-    embedding: Any
-
-    def summarize(self, groups: Groups) -> np.ndarray:
-        """Embeddings of the groups, at unit length."""
-        return unit_length(np.asarray(self.embedding.transform(groups)))
-
-    def unlearnt(self) -> Self:
-        """The same comparison: it learns nothing from its groups."""
-        return self
-
-    def without_corpus(self) -> Self:
-        """The comparison for points that are known already."""
-        return replace(self, embedding=None)
-
-    def compare(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
-        """Cosines of all pairs."""
-        return compare_units(left, right, output)
-
-    def compare_rows(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
-        """Cosines of pairs of the same row."""
-        return compare_unit_rows(left, right, output)
-
-    def point_space(self, output: str) -> PointSpace:
-        """The embeddings themselves: they have unit length, so their distances order groups as cosines do."""
-        return PointSpace(None, directions=False)
-
-
 def _project(
     mean: np.ndarray, matrix: np.ndarray, normalize: bool, kind: ArrayKind | None, coordinates: np.ndarray
 ) -> Any:
@@ -554,125 +526,15 @@ def _project(
     """
     if kind is None:
         rows = (coordinates - mean) @ matrix
-        return unit_length(rows, _ROUNDING) if normalize else rows
+        return unit_length(rows, ROUNDING) if normalize else rows
     xp, rows = kind.xp, kind.asarray(coordinates - mean) @ kind.asarray(matrix)
     if normalize:
         largest = xp.max(xp.abs(rows), axis=1, keepdims=True)
-        rows = rows / xp.where(largest > _ROUNDING, largest, float("inf"))
+        rows = rows / xp.where(largest > ROUNDING, largest, float("inf"))
         length = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
         rows = rows / xp.where(length > 0, length, 1.0)
     return kind.result(rows)
 
 
-def _above_rounding(parts: np.ndarray) -> np.ndarray:
-    """Parts of a point; zeros if the point is the zero vector but for rounding."""
-    return parts if np.abs(parts.sum(axis=0)).max() > _ROUNDING else np.zeros_like(parts)
-
-
 def _call(function: Callable, space: Coordinates | Landmarks, groups: Any, batch: slice) -> tuple[slice, Any]:
     return batch, function(space(groups, batch.start))
-
-
-def parts_along(
-    embedding: GroupEmbedding, groups: Groups, direction: np.ndarray, factors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Divide a weighted sum of embeddings, projected on a direction, among the vectors of the groups and the features.
-
-    Parameters
-    ----------
-    embedding : GroupEmbedding
-        A fitted embedding by coordinates.
-    groups : Groups
-        Groups that have vectors.
-    direction : ndarray of shape (n_components,)
-        The direction.
-    factors : ndarray of shape (n_groups,)
-        Weight of each group in the sum.
-
-    Returns
-    -------
-    vectors : ndarray of shape (n_vectors,)
-        Part of each vector of all groups.
-    features : ndarray of shape (n_features,) or None
-        Part of each feature; None where coordinates are not those of features.
-    """
-    space = embedding._space
-    if not isinstance(space, Coordinates):
-        raise ValueError("An embedding by landmarks cannot be explained: choose a likelihood with coordinates.")
-    projection = embedding._axes.projection(embedding.whiten)
-    along = projection @ direction
-    summed = np.zeros(space.width)
-    vectors = np.empty(groups.n_rows)
-    for i, factor in enumerate(factors.tolist()):
-        shares = space.shares(groups[[i]], embedding.mean_)
-        whole = shares.sum(axis=0)
-        length = float(np.linalg.norm(whole @ projection)) if embedding.normalize else 1.0
-        scale = factor / length if length > _ROUNDING else 0.0
-        vectors[groups.offsets[i] : groups.offsets[i + 1]] = scale * (shares @ along)
-        summed += scale * whole
-    if not space.model.likelihood.has_feature_coordinates:
-        return vectors, None
-    return vectors, (summed * along).reshape(-1, groups.n_features).sum(axis=0)
-
-
-def comparer_of_points(embedding: GroupEmbedding, points: np.ndarray) -> Comparer:
-    """The comparer of groups whose embeddings at unit length are known."""
-    if points.ndim != 2 or points.dtype.kind != "f" or points.shape[1] != embedding.n_components_:
-        raise ValueError(f"points of an embedding are kept as {points.dtype} of shape {points.shape}")
-    if max(points.max(initial=0), -points.min(initial=0)) > 1.01:
-        raise ValueError("points of an embedding are longer than 1")
-    return Comparer.of(PointComparison(embedding), points, "distance", points.dtype)
-
-
-def fit_to_parts(
-    embedding: GroupEmbedding, reduce_parts: Callable[[Callable[[GroupsLike], Any], Callable[..., Any]], Any]
-) -> GroupEmbedding:
-    """Fit an embedding to a corpus that comes in parts, as `fit` would to all of it. Every part is needed twice.
-
-    Parameters
-    ----------
-    embedding : GroupEmbedding
-        The embedding.
-    reduce_parts : callable
-        Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
-        the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
-        other processes.
-
-    Returns
-    -------
-    embedding : GroupEmbedding
-
-    Examples
-    --------
-    >>> from functools import reduce
-    >>> import numpy as np
-    >>> from sklearn_mcsg import GroupEmbedding
-    >>> from sklearn_mcsg.embedding import fit_to_parts
-    >>> parts = [np.random.default_rng(seed).normal(size=(50, 4, 3)) for seed in range(4)]
-    >>> embedding = fit_to_parts(GroupEmbedding(), lambda function, merge: reduce(merge, map(function, parts)))
-    >>> whole = GroupEmbedding().fit(np.concatenate(parts))
-    >>> np.allclose(embedding.transform(parts[0]), whole.transform(parts[0]))
-    True
-    """
-    embedding._validate_params()
-    if embedding._landmark_similarity() is not None:
-        raise ValueError("An embedding by landmarks does not learn from parts: fit it to a sample of the groups.")
-    worker = clone(embedding)
-    corpus = reduce_parts(partial(_corpus_of_part, worker), partial(merged_corpora, embedding._new_likelihood()))
-    space = embedding._coordinates_around(corpus)
-    moments = reduce_parts(partial(_moments_of_part, worker, space), merged_moments)
-    if moments.n < 2:
-        raise ValueError(_TOO_FEW)
-    embedding._keep(space, moments)
-    embedding._restore_features({"n_features_in_": corpus.n_features, "feature_names_in_": None})
-    return embedding
-
-
-def _corpus_of_part(worker: GroupEmbedding, X: GroupsLike) -> Statistics:
-    """One group in place of a part of the corpus."""
-    return corpus_of(worker._check_groups(X), worker._new_likelihood(), worker.reg_covar)
-
-
-def _moments_of_part(worker: GroupEmbedding, space: Coordinates, X: GroupsLike) -> Moments:
-    """Moments of the coordinates of a part of the corpus."""
-    return worker._moments_of(space, worker._check_groups(X))

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_mcsg.embedding._embedding import GroupEmbedding, comparer_of_points
+from sklearn_mcsg.embedding._embedding import GroupEmbedding
+from sklearn_mcsg.embedding._points import comparer_of_points
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.coordinates import Coordinates
-from sklearn_mcsg.engine.cosine import unit_length
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.regroup import without_labels
 from sklearn_mcsg.likelihoods import Statistics
@@ -74,15 +74,14 @@ class Sources:
 def learn_again(embedding: GroupEmbedding, sources: Sources, dtype: np.dtype) -> tuple[GroupEmbedding, Comparer]:
     """A copy of an embedding that has learnt from all its sources, and the comparer that keeps their points."""
     again = clone(embedding)
-    again._learn(again._landmark_similarity(), *sources.parts)
+    again._keep(again._learnt(again._landmark_similarity(), *sources.parts))
     again._restore_features(embedding._stored_features())
     return again, comparer_of_points(again, embedded(again, sources, dtype))
 
 
 def embedded(embedding: GroupEmbedding, sources: Sources, dtype: np.dtype) -> np.ndarray:
     """Points of sources in a fitted embedding, at unit length."""
-    points = np.concatenate([embedding._embed(part, dtype) for part in sources.parts])
-    return unit_length(points.astype(dtype, copy=False))
+    return np.concatenate([embedding._units(part, dtype) for part in sources.parts])
 
 
 def _smaller(embedding: GroupEmbedding, groups: Groups) -> Groups | Statistics:

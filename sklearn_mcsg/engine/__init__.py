@@ -12,5 +12,5 @@ In come statistics of groups, a likelihood and a criterion; out go the values of
     parallel, results              jobs and progress bars, precision
     comparison, comparer           how groups are compared; the same with the groups that are kept
     coordinates, cosine            groups as points, and cosines of these
-    chance        random pairs and permutations
+    chance, permutations           random pairs, and random divisions of two groups
 """

@@ -1,12 +1,10 @@
-"""Comparison with chance: distances of random pairs, and random divisions of the vectors of two groups."""
+"""Comparison with chance: distances of random pairs of groups, and what they say about a pair."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -14,24 +12,13 @@ from scipy.stats import t as student
 
 from sklearn_mcsg._checks import check_share
 from sklearn_mcsg._memory import RANDOM_PAIRS
-from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
-from sklearn_mcsg.engine.pairs import prepare, row_by_row
-from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import divided
 from sklearn_mcsg.storage import register
 
 FEW_GROUPS = 50  # fewer give rough p-values, and no level of duplicates
 N_PAIRS = 20_000  # random pairs, where the user does not say how many
 _PAIRS_PER_DEGREE = 4.4  # random pairs per degree of freedom of a standard deviation estimated from two quantiles
 _ROUNDING = 1e-9  # of distances that are equal, but were computed in different ways
-
-
-class PermutationTest(NamedTuple):
-    """Similarity of two groups, and the share of divisions of their vectors that are not more similar."""
-
-    similarity: float
-    pvalue: float
 
 
 @register
@@ -151,35 +138,3 @@ def random_pairs(n_groups: int, n_pairs: int, random_state: np.random.RandomStat
         return np.triu_indices(n_groups, 1)
     left = random_state.randint(n_groups, size=n_pairs)
     return left, (left + random_state.randint(1, n_groups, size=n_pairs)) % n_groups
-
-
-def permutation_test(
-    model: GroupModel, a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState
-) -> PermutationTest:
-    """Compare the similarity of two groups with that of random divisions of their vectors."""
-    similarity = OUTPUTS["similarity"]
-
-    def compared(left: Groups, right: Groups) -> np.ndarray:
-        one, other = (prepare(model, model.statistics(groups), similarity) for groups in (left, right))
-        return row_by_row(model, one, other, similarity)
-
-    a, b = model.placed(a), model.placed(b)
-    (given,) = compared(a, b)
-    values = compared(*divisions(a, b, n_permutations, random_state))
-    at_most = int((values <= given + 1e-9 * np.abs(values).max()).sum())
-    return PermutationTest(float(given), at_most / len(values))
-
-
-def divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.random.RandomState) -> tuple[Groups, Groups]:
-    """Divide the vectors of two groups into groups of the same sizes: in all ways, or as given and at random."""
-    pooled, n = Groups.concatenate([a, b]), a.n_rows
-    found = orders(pooled.n_rows, n, n_permutations, random_state)
-    return divided(pooled, found[:, :n]), divided(pooled, found[:, n:])
-
-
-def orders(total: int, n: int, n_permutations: int, random_state: np.random.RandomState) -> np.ndarray:
-    """Orders that divide `total` things into the first `n` and the others: all divisions, or as given and at random."""
-    if comb(total, n) <= n_permutations:
-        chosen = combinations(range(total), n)
-        return np.array([[*rows, *sorted(set(range(total)) - set(rows))] for rows in chosen])
-    return np.array([np.arange(total), *(random_state.permutation(total) for _ in range(n_permutations))])

@@ -29,7 +29,7 @@ class ComparesGroups(Protocol):
     """Protocol of fitted estimators that compare groups: similarities and embeddings."""
 
     def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
-        """The comparer of given groups, from which nothing is learnt; without groups, of the fitted ones."""
+        """The comparer of groups from `__mcsg_groups__`, from which nothing is learnt; by default, the fitted ones."""
 
     def __mcsg_groups__(self, X: GroupsLike) -> Groups:
         """Groups to compare, validated."""

@@ -56,9 +56,10 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
     - `ready_for` raises `NotFittedError` where an output needs something that has not been learnt.
     - `sizes` says what distances of groups depend on by chance, so that p-values compare pairs of similar size.
 
-    The class attribute `outputs` names the outputs that it has. Parameters are those of `__init__`, as in every
-    estimator of scikit-learn. Subclasses are saved with an index: parameters and summaries are stored, and `learn` is
-    called again when the index is loaded, after the module that defines the class has been imported.
+    The class attribute `outputs` names the outputs that it has, which are among those of `ModelComparisonSimilarity`.
+    Parameters are those of `__init__`, as in every estimator of scikit-learn. Subclasses are saved with an index:
+    parameters and summaries are stored, and `learn` is called again when the index is loaded, after the module that
+    defines the class has been imported.
 
     Examples
     --------
@@ -85,6 +86,9 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        unknown = [name for name in cls.outputs if name not in OUTPUTS]
+        if unknown:
+            raise TypeError(f"outputs of {cls.__name__} must be among {', '.join(OUTPUTS)}, got {', '.join(unknown)}.")
         register(cls)
 
     @abstractmethod
@@ -250,7 +254,7 @@ class ModelComparison(Comparison[Statistics, Prepared]):
         return self
 
     def _learn_kernel(self) -> tuple[GroupModel, float]:
-        """What the corpus teaches about balanced groups, and the median distance of the reference groups."""
+        """The model of balanced groups, learnt from the corpus, and the median distance of the reference groups."""
         start, corpus, distance = cast(GroupModel, self.start), cast(Statistics, self.corpus), OUTPUTS["distance"]
         balanced = start.likelihood.balance(corpus)
         model = replace(start, balanced=True).learnt_from(balanced, self.prior_strength)

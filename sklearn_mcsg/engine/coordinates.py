@@ -26,6 +26,7 @@ from sklearn_mcsg.storage import register
 
 _ROUNDING = 1e-26  # variance of coordinates that are equal; they are of the order of 1
 LEAST_EIGENVALUE = 1e-7  # of the largest: smaller ones are rounding
+LARGEST_FACTOR = 1e100  # on coordinates: their squares, and sums of them, are far from the limits of double precision
 
 
 @register
@@ -69,7 +70,10 @@ class Coordinates:
         return around
 
     def __mcsg_check__(self) -> None:
-        """Raise unless factors on the coordinates of scale are as many as these."""
+        """Raise unless factors are in their range, and those on the coordinates of scale are as many as these."""
+        for name, factor in (("spread", self.spread), ("order", self.order)):
+            if not ((np.asarray(factor) >= 0) & (np.asarray(factor) <= LARGEST_FACTOR)).all():
+                raise ValueError(f"{name} must lie between 0 and {LARGEST_FACTOR:g}, got {factor}.")
         if isinstance(self.spread, np.ndarray):
             scale = self.model.likelihood.coordinates(self.corpus, self.corpus)[1]
             if self.spread.shape != scale.shape[1:]:
@@ -120,7 +124,7 @@ class Coordinates:
     def shares(self, group: Groups, centre: np.ndarray) -> np.ndarray:
         """Part of each vector in the coordinates of its group, seen from a centre.
 
-        What the pseudo-vectors add, and the centre, are divided by weight.
+        What the pseudo-vectors add and what the centre takes away is divided among the vectors by weight.
         """
         statistics = self.model.padded(self.model.statistics(group))
         likelihood: Any = self.model.likelihood

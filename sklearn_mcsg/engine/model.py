@@ -14,6 +14,7 @@ from scipy.special import gammaincinv
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
+from sklearn_mcsg._checks import check_not_negative
 from sklearn_mcsg._memory import PAIRS, count_within
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.groups import Groups, placed
@@ -60,6 +61,11 @@ class GroupModel:
     balanced: bool = False
     pseudo: Statistics | None = None
     unit: Statistics | None = None
+
+    def __mcsg_check__(self) -> None:
+        """Raise unless numbers are in their range, as those from a file may not be."""
+        check_not_negative(self.reg_covar, "reg_covar")
+        check_not_negative(self.penalty_scale, "penalty_scale")
 
     @property
     def lacks_prior(self) -> bool:

@@ -56,18 +56,22 @@ class PairExplanation(Explanation):
     _quantity = "Cosine"
     _decimals = 3
     order: float | None
-    _factors: tuple[np.ndarray, np.ndarray] | None = None  # whose product is the matrix, unless it was given
 
     def __init__(
         self,
-        similarity: float,
-        matrix: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
         labels: tuple[list[str], list[str]],
-        weights: tuple[np.ndarray, np.ndarray],
-        order: float | None = None,
+        weights: Sequence[np.ndarray],
+        unordered: float | None = None,
     ):
-        vars(self).update(similarity=similarity, matrix=matrix, labels=labels, weights=weights, order=order)
-        self.vectors = matrix.sum(axis=1), matrix.sum(axis=0)
+        sums = left.sum(axis=0), right.sum(axis=0)
+        self.similarity = float(sums[0] @ sums[1])
+        self.vectors = left @ sums[1], right @ sums[0]
+        self.labels = labels
+        self.weights = weights[0], weights[1]
+        self.order = None if unordered is None else self.similarity - unordered
+        self._factors = left, right  # whose product, the matrix, is computed as soon as it is needed
 
     @classmethod
     def of(
@@ -78,20 +82,12 @@ class PairExplanation(Explanation):
         weights: Sequence[np.ndarray],
         unordered: float | None = None,
     ) -> PairExplanation:
-        """Multiply the parts of the vectors of two groups in their embeddings, as soon as the products are needed.
+        """Explain the cosine of two embeddings by the parts that the vectors of both groups have in them.
 
         If the groups have an order, `unordered` is their cosine without it.
         """
-        sums = left.sum(axis=0), right.sum(axis=0)
-        lengths = np.linalg.norm(sums[0]) * np.linalg.norm(sums[1])
-        left = left / (lengths if lengths > 0 else 1.0)
-        explanation = cls.__new__(cls)
-        explanation.similarity = float(left.sum(axis=0) @ sums[1])
-        explanation.vectors = left @ sums[1], right @ left.sum(axis=0)
-        explanation.labels, explanation.weights = labels, (weights[0], weights[1])
-        explanation.order = None if unordered is None else explanation.similarity - unordered
-        explanation._factors = left, right
-        return explanation
+        lengths = np.linalg.norm(left.sum(axis=0)) * np.linalg.norm(right.sum(axis=0))
+        return cls(left / (lengths if lengths > 0 else 1.0), right, labels, weights, unordered)
 
     @lazy
     def matrix(self) -> np.ndarray:
@@ -122,21 +118,15 @@ class PairExplanation(Explanation):
 
     def _entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Some rows and columns of the matrix."""
-        if self._factors is None:
-            return self.matrix[rows][:, columns]
         return self._factors[0][rows] @ self._factors[1][columns].T
 
     def _part_blocks(self) -> Iterator[np.ndarray]:
         """Sums of the pairs that have the same labels, those of some labels of A at a time."""
         (words_a, rows), (words_b, columns) = self._words
-        if self._factors is None:
-            left, right = _summed_entries(self.matrix, rows, columns), None
-        else:
-            left, right = _summed_rows(self._factors[0], rows), _summed_rows(self._factors[1], columns).T
+        left, right = _summed_rows(self._factors[0], rows), _summed_rows(self._factors[1], columns).T
         step = count_within(64 * len(words_b), PAIRS)
         for start in range(0, len(words_a), step):
-            some = left[start : start + step]
-            yield (some if right is None else some @ right).ravel()
+            yield (left[start : start + step] @ right).ravel()
 
     def _part_labels(self, i: int) -> tuple[str, str]:
         (words_a, _), (words_b, _) = self._words
@@ -216,14 +206,6 @@ def _summed_rows(rows: np.ndarray, numbers: list[int]) -> np.ndarray:
         return rows
     sums = np.zeros((max(numbers) + 1, rows.shape[1]), rows.dtype)
     np.add.at(sums, numbers, rows)
-    return sums
-
-
-def _summed_entries(matrix: np.ndarray, rows: list[int], columns: list[int]) -> np.ndarray:
-    """Sums of the entries of each pair of numbers, in the order of the matrix."""
-    sums = np.zeros((max(rows, default=-1) + 1, max(columns, default=-1) + 1))
-    for row, values in zip(rows, matrix, strict=True):
-        np.add.at(sums[row], columns, values)
     return sums
 
 

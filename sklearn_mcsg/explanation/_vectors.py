@@ -27,9 +27,9 @@ class VectorExplanation(Explanation):
         Similarity of the two groups, A and B: the output ``"similarity"``, whatever the estimator's `output`.
     vectors : tuple of two ndarrays of shape (n_vectors,)
         Contribution of each vector of A and of B: twice its weight times the change in its log density, from its own
-        group's model to the shared model. Some contributions may be positive, but their sum never is, because one model
-        never fits better than two. Under ``criterion="bayes"`` a contribution is the amount by which the
-        similarity falls when the vector is left out.
+        group's model to the shared model. Some contributions may be positive, but their sum with `prior` is not,
+        because one model does not fit better than two. Under ``criterion="bayes"`` a contribution is the amount by
+        which the similarity falls when the vector is left out.
     labels : tuple of two lists of str
         Names of the vectors.
     weights : tuple of two ndarrays of shape (n_vectors,)
@@ -38,7 +38,7 @@ class VectorExplanation(Explanation):
         Contribution of each feature of each vector, if the model is a product over features, as ``"diag"`` is. Rows sum
         to `vectors`.
     penalty : float
-        Penalties of the two models minus the penalty of the shared model.
+        Twice the penalties of the two models minus twice that of the shared model.
     prior : float
         Contribution of the pseudo-vectors of both groups; 0 without `prior_strength`.
     rest : float
@@ -48,9 +48,9 @@ class VectorExplanation(Explanation):
     Notes
     -----
     A contribution compares two models of the same vector. It is most negative for vectors that are typical of their own
-    group but not of the other, and small or positive for vectors that lie towards the other group. It is also small for
-    outliers, which their own group's model already fits badly. Leaving vectors out, as under ``"bayes"``, answers a
-    different question: how similar the groups are without the vector.
+    group but not of the other, and positive or slightly negative for vectors that lie towards the other group. It is
+    also small for outliers, which their own group's model already fits badly. Leaving vectors out, as under
+    ``"bayes"``, answers a different question: how similar the groups are without the vector.
 
     Examples
     --------

@@ -238,17 +238,21 @@ class Groups:
         (['a', 'b'], [1, 2])
         """
         refuse_arrays(X)
+        if getattr(labels, "ndim", 1) == 2 and np.ndim(X) == 1:
+            raise ValueError("The vectors come before the labels: pass Groups.from_labels(vectors, labels).")
         table = checks.check_table(X)
         names = checks.check_row_labels(labels, len(table))
         if consecutive:
             checks.check_consecutive(names)
-        unique_labels, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
+        unique_labels, codes = checks.number_labels(names)
         order = np.argsort(codes, kind="stable")
         if weights is not None:
             weights = checks.check_per_row(weights, "weights", len(table))[order]
         if positions is not None:
             positions = checks.check_per_row(positions, "positions", len(table))[order]
-        return cls(table, offsets_of(counts), indices=order, weights=weights, positions=positions), unique_labels
+        return cls(
+            table, offsets_of(np.bincount(codes)), indices=order, weights=weights, positions=positions
+        ), unique_labels
 
     @classmethod
     def concatenate(cls, collections: Sequence[Groups]) -> Groups:
@@ -436,7 +440,7 @@ class Groups:
             return united(placed(self))
         if np.shape(labels) != self.shape:
             raise ValueError(f"labels must hold one label per group: got {np.shape(labels)} for {len(self)} groups.")
-        names, codes = np.unique(labels, return_inverse=True)
+        names, codes = checks.number_labels(labels)
         return united(placed(self), codes, len(names))
 
     def rows(self) -> np.ndarray:

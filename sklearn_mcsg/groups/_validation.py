@@ -74,8 +74,7 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
     what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
     raise ValueError(
         f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0 in ModelComparisonSimilarity and call fit, which gives every group pseudo-vectors of "
-        f"the fitted corpus."
+        f"prior_strength > 0 and call fit, which gives every group pseudo-vectors of the fitted corpus."
     )
 
 
@@ -175,6 +174,8 @@ def _refuse_other_collections(X: Any, name: str) -> None:
         raise TypeError(f"{name} is a string, but groups of vectors are required. {FOR_TEXTS}")
     if isinstance(X, Mapping):
         raise TypeError(f"{name} is a {kind}: pass its groups as list({name}.values()); their names are list({name}).")
+    if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Groups) and not isinstance(X[1], Groups):
+        raise TypeError(f"{name} holds the groups and their names, as Groups.from_labels returns them: pass {name}[0].")
     if is_sequence(X) or any(hasattr(X, method) for method in ("__array__", "columns", "to_pylist", "to_arrow")):
         return
     if hasattr(X, "agg"):
@@ -191,8 +192,8 @@ def _label_column(X: Any) -> Any:
     """The column of a data frame that looks like the labels of groups: the only one without floats, with repeats."""
     if not hasattr(X, "iloc") or len(X.columns) < 2:
         return None
-    labels = [column for column in X.columns if X[column].dtype.kind != "f"]
-    return labels[0] if len(labels) == 1 and X[labels[0]].duplicated().any() else None
+    places = [i for i, dtype in enumerate(X.dtypes) if dtype.kind != "f"]  # names may be repeated
+    return X.columns[places[0]] if len(places) == 1 and X.iloc[:, places[0]].duplicated().any() else None
 
 
 def _from_arrow(column: Any) -> Groups:

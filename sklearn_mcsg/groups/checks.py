@@ -29,7 +29,10 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
         if array.dtype == object and array.ndim == 1 and array.size:
             array = np.stack(array)
     except ValueError as error:
-        raise ValueError(f"The vectors of group {i} do not have the same number of features.") from error
+        raise ValueError(
+            f"The vectors of group {i} do not have the same number of features: a group is one array (n_vectors, "
+            f"n_features)."
+        ) from error
     if array.ndim == 1 and array.size == 0:
         return np.empty((0, 0))
     if array.ndim != 2:
@@ -70,6 +73,7 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
         table = None
         if any(isinstance(row, list | tuple) and row and isinstance(row[0], str | bytes) for row in X):
             raise TypeError(f"{name} holds strings, but must hold groups of vectors. {FOR_TEXTS}") from None
+    _refuse_strings_beside_numbers(X, table, name)
     if table is not None and table.size and isinstance(table.flat[0], str | bytes):
         raise TypeError(f"{name} holds strings, but must hold groups of vectors. {FOR_TEXTS}")
     if table is not None and table.ndim < 2:
@@ -85,6 +89,19 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
     if table is None or table.ndim != 2 or table.dtype.kind not in "biuf" or isinstance(X, np.matrix):
         return check_array(X, dtype="numeric", ensure_all_finite=False, input_name=name)
     return table
+
+
+def _refuse_strings_beside_numbers(X: Any, table: np.ndarray | None, name: str) -> None:
+    """Raise if some columns of a data frame hold strings and others do not."""
+    if table is None or table.dtype != object or table.ndim != 2 or not len(table) or not hasattr(X, "columns"):
+        return
+    of_strings = [column for column, value in zip(X.columns, table[0], strict=True) if isinstance(value, str | bytes)]
+    if 0 < len(of_strings) < table.shape[1]:
+        column = of_strings[0]
+        raise TypeError(
+            f"{name} holds strings in the column {column!r}: leave it out. If it says which group a row belongs to, "
+            f"pass Groups.from_labels({name}.drop(columns={column!r}), {name}[{column!r}])[0]."
+        )
 
 
 def check_widths(widths: dict[int, int], first: int) -> None:
@@ -125,7 +142,7 @@ def check_offsets(offsets: ArrayLike, n_rows: int) -> np.ndarray:
 
 def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     """Check that there is one finite, non-negative weight for each row."""
-    weights = check_numeric(np.asarray(weights), "weights").astype(np.float64, copy=False)
+    weights = check_numeric(as_array(weights, "weights"), "weights").astype(np.float64, copy=False)
     if weights.shape != (offsets[-1],):
         raise ValueError(f"weights must hold one number per vector, shape ({offsets[-1]},), got shape {weights.shape}.")
     wrong = ~(np.isfinite(weights) & (weights >= 0))
@@ -138,7 +155,7 @@ def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
 
 def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     """Check that there is one finite place for each row."""
-    positions = np.asarray(positions)
+    positions = as_array(positions, "positions")
     if positions.dtype.kind in "mM":
         raise TypeError(f"positions must hold numbers, got {positions.dtype}: pass them as positions.astype(float).")
     positions = check_numeric(positions, "positions").astype(np.float64, copy=False)
@@ -179,7 +196,7 @@ def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
 
 def check_per_row(values: ArrayLike, name: str, n_rows: int) -> np.ndarray:
     """Check that there is one value for each row of a long table."""
-    values = np.asarray(values)
+    values = as_array(values, name)
     if values.shape != (n_rows,):
         raise ValueError(f"{name} must hold one value per row of X: got shape {values.shape} for {n_rows} rows.")
     return values
@@ -190,7 +207,7 @@ def check_row_labels(labels: ArrayLike, n_rows: int) -> np.ndarray:
     names = check_per_row(labels, "labels", n_rows)
     if names.dtype.kind in "fcmM":
         missing = np.flatnonzero(names != names)
-    elif names.dtype == object or not isinstance(labels, np.ndarray):  # of which NumPy would make strings
+    elif names.dtype == object or not isinstance(labels, np.ndarray):  # NumPy may have made strings of missing ones
         missing = np.flatnonzero([is_missing(value) for value in np.asarray(labels, dtype=object)])
     else:
         return names
@@ -200,6 +217,16 @@ def check_row_labels(labels: ArrayLike, n_rows: int) -> np.ndarray:
             f"out, or give them a label of their own."
         )
     return names
+
+
+def number_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in sorted order, and the number of each label among them; raise if they have no order."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"labels must be of one kind, because they are sorted: {error}. Convert them, for example to strings."
+        ) from error
 
 
 def is_missing(value: Any) -> bool:
@@ -225,13 +252,33 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
     """Join one array per group into one array, after checking their lengths."""
     if parts is None:
         return None
-    if len(parts) != len(sizes):
-        raise ValueError(f"{name} must hold one array per group: got {len(parts)} for {len(sizes)} groups.")
+    n_parts = len(parts) if hasattr(parts, "__len__") else repr(parts)
+    if n_parts != len(sizes):
+        raise ValueError(f"{name} must hold one array per group: got {n_parts} for {len(sizes)} groups.")
+    arrays = []
     for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        if np.shape(part) != (size,):
-            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {np.shape(part)}.")
-    dtype = object if name == "labels" else None
-    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts])
+        array = _as_labels(part) if name == "labels" else as_array(part, f"{name} of group {i}")
+        if array.shape != (size,):
+            raise ValueError(f"Group {i} has {size} vectors but {name} of shape {array.shape}.")
+        arrays.append(array)
+    return np.concatenate(arrays)
+
+
+def _as_labels(values: Any) -> np.ndarray:
+    """Labels as an array of objects: one that has a length is still one label."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or isinstance(values, np.ndarray):
+        return np.asarray(values, dtype=object)
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
+    return array
+
+
+def as_array(values: Any, name: str) -> np.ndarray:
+    """Values as an array; raise if they are arrays of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be one array, got sequences of different lengths.") from error
 
 
 def warn_of_rows(n_rows: int, name: str, label: object = None) -> None:

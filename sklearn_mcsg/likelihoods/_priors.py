@@ -7,6 +7,7 @@ the groups' statistics, so it does not depend on the order of the groups or on h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class NormalGamma:
     beta: float | np.ndarray
 
     def __post_init__(self) -> None:
+        _take_lists(self)
         _check_positive(self, "kappa", "alpha", "beta")
 
     def united(
@@ -120,7 +122,8 @@ class NormalGammaTrend(NormalGamma):
     kappa_slope: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive(self, "kappa", "alpha", "beta", "kappa_slope")
+        super().__post_init__()
+        _check_positive(self, "kappa_slope")
 
 
 @register
@@ -154,6 +157,7 @@ class NormalWishart:
     scatter: np.ndarray
 
     def __post_init__(self) -> None:
+        _take_lists(self)
         _check_positive(self, "kappa", "dof")
         scatter = np.asarray(self.scatter, dtype=np.float64)
         if scatter.ndim != 2 or scatter.shape[0] != scatter.shape[1] or not np.allclose(scatter, scatter.T):
@@ -216,6 +220,13 @@ def check_prior(prior: object, kind: type, n_features: int, scales: int) -> None
             raise ValueError(f"{name} of the prior must have shape {shape}, got {value.shape}.")
         if not np.isfinite(value).all():
             raise ValueError(f"{name} of the prior must be finite.")
+
+
+def _take_lists(prior: NormalGamma | NormalWishart) -> None:
+    """Turn lists and other array-likes that a prior was given into arrays."""
+    for name, value in vars(prior).items():
+        if not isinstance(value, Real | np.ndarray):
+            object.__setattr__(prior, name, np.asarray(value, dtype=np.float64))
 
 
 def _check_positive(prior: NormalGamma | NormalWishart, *names: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklearn_mcsg._checks import check_not_negative
 from sklearn_mcsg._memory import FACTORS, PRODUCTS, count_within
 from sklearn_mcsg.groups import Groups, Rows, packed, united
 from sklearn_mcsg.groups.blocks import block_rows, blocks, per_vector, pieces
@@ -149,6 +150,8 @@ class Statistics(Weighted):
             raise ValueError("groups of negative weight")
         if max(self.mean.max(initial=0), -self.mean.min(initial=0)) > 1e150:
             raise ValueError("means that are too large to be squared")
+        if hasattr(self, "reg_covar"):
+            check_not_negative(self.reg_covar, "reg_covar")
 
     @property
     def row_nbytes(self) -> int:

@@ -186,7 +186,7 @@ class VonMisesFisher(Likelihood[Resultants]):
         \mathrm{tr}(IJ^{-1}) = \frac{\mathrm{Var}(t)}{A_d'(\kappa)} + \frac{\kappa (1 - \overline{t^2})}{\bar R},
 
     with unit vectors :math:`u_i` and :math:`t_i = u_i \cdot \mu`. It is a density on the sphere: do not compare its
-    values with those of the Gaussian likelihoods. It has no conjugate prior in closed form, hence no ``"bayes"``.
+    values with those of the other likelihoods. It has no conjugate prior in closed form, hence no ``"bayes"``.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def cheapest_starts(best, costs, end, min_size, starts):
 
 @compiled
 def critical_penalty(table, min_size):
-    """See `sklearn_mcsg.segmentation._level.critical_penalty`."""
+    """The same as `critical_penalty` of the room `segmentation`, which says what it computes."""
     n = table.shape[0]
     best, count = np.empty(n + 1), np.zeros(n + 1, np.int64)
     penalty = -1e300

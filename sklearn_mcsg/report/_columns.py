@@ -22,8 +22,7 @@ def shown_columns(columns: Mapping[str, Sequence[Any]], shown: np.ndarray) -> li
 
     The shortest columns come with their values, as long as there is room.
     """
-    every = ((str(name), list(values)) for name, values in columns.items())
-    made = [_column(name, [values[i] for i in shown.tolist()]) for name, values in every]
+    made = [_column(name, [values[i] for i in shown.tolist()]) for name, values in columns.items()]
     room = _COLUMN_BYTES
     for column in sorted(made, key=lambda column: len(column["cells"])):
         room -= len(column["cells"])

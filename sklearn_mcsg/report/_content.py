@@ -17,7 +17,7 @@ from sklearn_mcsg.engine.cosine import compare_unit_rows
 from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.groups.blocks import rows_of
-from sklearn_mcsg.report._packing import pack, pack_json, pack_rows
+from sklearn_mcsg.report._packing import pack, pack_json
 from sklearn_mcsg.text import ClusterSummary, TextClusters
 from sklearn_mcsg.text.terms import Terms
 
@@ -58,11 +58,6 @@ def shown_texts(texts: Sequence[str], shown: np.ndarray, order: np.ndarray) -> d
         "cut": {k: len(text) for k, text in enumerate(some) if len(text) > most},
         "lines": None if len(shown) == len(texts) else pack(shown.astype(np.int32)),
     }
-
-
-def shown_points(points: np.ndarray, room: int) -> dict[str, Any]:
-    """The directions of the points, with as many digits as there is room for."""
-    return pack_rows(points, room)[0]
 
 
 def shown_pairs(points: np.ndarray, random_state: np.random.RandomState) -> str:

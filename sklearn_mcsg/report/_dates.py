@@ -20,20 +20,7 @@ _LIKE_DATE = re.compile(
     r"(?=.*\d)(?:.*\W)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.{,12}",
     re.I,
 )
-_MONTH_NAMES = (  # in English, whatever the locale
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_MONTHS = "january february march april may june july august september october november december"
 _DAYS = "datetime64[D]"
 
 
@@ -83,7 +70,7 @@ def _day(value: Any, day_first: bool | None) -> np.datetime64:
         found = int(match[4]), *((second, first) if day_first else (first, second))
     elif (match := _NAMED.fullmatch(text)) and not (match[1] and match[3]):
         name = match[2].lower()
-        months = [k for k, month in enumerate(_MONTH_NAMES, start=1) if month.startswith(name)]
+        months = [k for k, month in enumerate(_MONTHS.split(), start=1) if month.startswith(name)]
         found = (int(match[4]), months[0], int(match[1] or match[3] or 1)) if months else None
     try:
         if found:

@@ -29,7 +29,7 @@ def map_of(points: np.ndarray, random_state: np.random.RandomState, verbose: int
     with ONE_BLAS_THREAD, threadpool_limits(1):  # sums over several threads differ from run to run
         positions = _principal(np.asarray(points, dtype=np.float64), random_state)
         if n >= _FEW_POINTS:
-            positions = _tsne(_affinities(points, verbose), 1e-4 * positions, verbose)
+            positions = _tsne(_affinities(points), 1e-4 * positions, verbose)
         positions -= positions.mean(axis=0)
         positions = positions @ np.linalg.eigh(positions.T @ positions)[1][:, ::-1]  # the longer side is horizontal
         return _fitted_into_unit(_apart(_fitted_into_unit(positions)))
@@ -46,7 +46,7 @@ def _principal(points: np.ndarray, random_state: np.random.RandomState) -> np.nd
     return positions / (deviation if deviation > 1e-9 else 1) + 1e-3 * random_state.normal(size=positions.shape)
 
 
-def _affinities(points: np.ndarray, verbose: int) -> sparse.csr_array:
+def _affinities(points: np.ndarray) -> sparse.csr_array:
     """Symmetric affinities of neighbours, which sum to 1: normal kernels with the given perplexity."""
     n = len(points)
     perplexity = min(_PERPLEXITY, (n - 1) / 3)

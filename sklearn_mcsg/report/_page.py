@@ -23,7 +23,7 @@ from sklearn_mcsg.report import _content as content
 from sklearn_mcsg.report import _words as words
 from sklearn_mcsg.report._columns import shown_columns
 from sklearn_mcsg.report._layout import map_of
-from sklearn_mcsg.report._packing import pack
+from sklearn_mcsg.report._packing import pack, pack_rows
 from sklearn_mcsg.report._periods import shown_periods, undated_columns
 from sklearn_mcsg.report._report import Report
 from sklearn_mcsg.text import TextClusters, TokenisedTexts, cluster_texts, share_of_unknown_words
@@ -32,20 +32,7 @@ MOST_TEXTS = 20_000
 _PAGE_BYTES = 9_750_000  # of texts and numbers; points and word vectors get what the others leave
 _SHARE_OF_POINTS = 0.17
 _PLAIN_CHARACTERS = 300  # of a text in the list for readers without script
-_SCRIPTS = (
-    "data",
-    "tree",
-    "names",
-    "colours",
-    "map",
-    "words",
-    "pair",
-    "certainty",
-    "clusters",
-    "search",
-    "periods",
-    "page",
-)
+_SCRIPTS = "data tree names colours map words pair certainty clusters search periods page"
 
 
 def cluster_report(
@@ -119,7 +106,7 @@ def cluster_report(
     points, groups = clusters.points, clusters.groups
     shown = content.choose(clusters.summaries, len(points), MOST_TEXTS, rng)
     by_leaf = np.argsort(clusters.tree.leaf_of[shown], kind="stable")
-    others = _without_texts(given, clusters.texts)
+    others = {name: values for name, values in given.items() if values != clusters.texts}
     data = {
         **content.shown_texts(clusters.texts, shown, by_leaf),
         "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
@@ -135,7 +122,7 @@ def cluster_report(
         "numberFound": bool(clusters.alternatives),
     }
     room = _PAGE_BYTES - len(_as_json(data))
-    data["points"] = content.shown_points(points[shown], int(_SHARE_OF_POINTS * room))
+    data["points"] = pack_rows(points[shown], int(_SHARE_OF_POINTS * room))[0]
     room -= len(data["points"]["codes"])
     data["vocabulary"], explained = words.shown_words(clusters.pipeline[-1], groups[shown], by_leaf, room)
     data["checks"] = words.shown_checks(points[shown], explained, rng)
@@ -164,17 +151,12 @@ def _check_clusters(
     return cluster_texts(texts, random_state=random_state, verbose=verbose) if clusters is None else clusters
 
 
-def _as_dict(columns: Any) -> dict[str, Sequence[Any]]:
+def _as_dict(columns: Any) -> dict[str, list[Any]]:
     """The columns of a mapping or of a data frame."""
     if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
         raise TypeError(f"columns must be a dict or a data frame, got {type(columns).__name__}.")
     names = columns if isinstance(columns, Mapping) else columns.columns
     return {str(name): list(columns[name]) for name in names}
-
-
-def _without_texts(columns: Mapping[str, Sequence[Any]], texts: list[str]) -> dict[str, Sequence[Any]]:
-    """The columns, without that of the texts themselves."""
-    return {name: values for name, values in columns.items() if list(values) != texts}
 
 
 # The page -----------------------------------------------------------------------------------------------------------
@@ -259,7 +241,7 @@ def _as_json(data: dict[str, Any]) -> str:
 def _page(data: dict[str, Any], fields: dict[str, str]) -> str:
     """The filled template; inserted text is not searched for further fields."""
     folder = files("sklearn_mcsg") / "report" / "templates"
-    names = "page.html", "page.css", *(f"{name}.js" for name in _SCRIPTS)
+    names = "page.html", "page.css", *(f"{name}.js" for name in _SCRIPTS.split())
     template, style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in names)
     text = _as_json(data)
     for sign in "<>&":

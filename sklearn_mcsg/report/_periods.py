@@ -31,7 +31,7 @@ def shown_periods(columns: Mapping[str, Sequence[Any]], tree: ClusterTree) -> li
             counts = np.bincount(cells, minlength=tree.n_leaves * len(names))
             made.append(
                 {
-                    "name": str(name),
+                    "name": name,
                     "periods": names,
                     "counts": pack(counts.astype(np.uint32)),
                     "dates": unread is not None,

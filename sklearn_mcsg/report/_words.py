@@ -43,7 +43,7 @@ def shown_words(
     rows, sizes, condensed = _rows_of_texts(groups, order, corpus)
     tokens, names, vectors, weights, counts = _words(groups, rows)
     scaled = (vectors - corpus.mean[0]) / np.sqrt(corpus.variance[0])
-    others = [text for text in condensed if text.n_others]
+    others = [text for text in condensed.values() if text.n_others]
     ordered = space.n_of_order > 0
     wide = len(names) >= 2**16
     axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
@@ -55,7 +55,7 @@ def shown_words(
         "sizes": pack(sizes.astype(np.int16)),
         "tokens": pack(tokens.astype(np.uint32 if wide else np.uint16)),
         "wide": wide,
-        "condensed": _packed_texts(condensed, order[groups.sizes[order] > _most_words(groups.sizes)]),
+        "condensed": _packed_texts(condensed),
         "mean": pack(corpus.mean[0].astype(np.float32)),
         "variance": pack(corpus.variance[0].astype(np.float32)),
         "centre": pack(centre),
@@ -93,17 +93,20 @@ def shown_checks(points: np.ndarray, explained: np.ndarray, random_state: np.ran
     return [[int(i), int(j), round(float(value), 5)] for i, j, value in zip(left, right, exact, strict=True) if i != j]
 
 
-def _rows_of_texts(groups: Groups, order: np.ndarray, corpus: Any) -> tuple[np.ndarray, np.ndarray, list[_Condensed]]:
+def _rows_of_texts(
+    groups: Groups, order: np.ndarray, corpus: Any
+) -> tuple[np.ndarray, np.ndarray, dict[int, _Condensed]]:
     """The rows of `groups` that are the words of each text, in the order of texts; their numbers; and long texts."""
     most = _most_words(groups.sizes)
     words, weights = groups.row_indices, groups.row_weights
-    found, condensed = [], []
+    found = []
+    condensed = {}
     sizes = groups.sizes.copy()
     for i in order.tolist():
         own = np.arange(groups.offsets[i], groups.offsets[i + 1])
         if len(own) > most:
-            condensed.append(_Condensed.of(words[own], weights[own], groups.vectors, corpus, most))
-            own = own[condensed[-1].first]
+            condensed[i] = _Condensed.of(words[own], weights[own], groups.vectors, corpus, most)
+            own = own[condensed[i].first]
             sizes[i] = len(own)
         found.append(own)
     return np.concatenate([np.empty(0, np.intp), *found]), sizes, condensed
@@ -186,13 +189,14 @@ class _Condensed:
         )
 
 
-def _packed_texts(condensed: list[_Condensed], long: np.ndarray) -> dict[str, Any]:
+def _packed_texts(condensed: dict[int, _Condensed]) -> dict[str, Any]:
     """What the page has of each long text, beside its words."""
-    counts = np.concatenate([np.empty(0), *(text.counts for text in condensed)])
-    places = np.concatenate([np.empty(0), *(text.places for text in condensed)])
-    scalars = np.array([[text.n_distinct, text.n_others, text.place, text.within] for text in condensed])
+    texts = condensed.values()
+    counts = np.concatenate([np.empty(0), *(text.counts for text in texts)])
+    places = np.concatenate([np.empty(0), *(text.places for text in texts)])
+    scalars = np.array([[text.n_distinct, text.n_others, text.place, text.within] for text in texts])
     return {
-        "texts": pack(long.astype(np.int32)),
+        "texts": pack(np.array(list(condensed), dtype=np.int32)),
         "scalars": pack(scalars.astype(np.float32)),
         "counts": pack(counts.astype(np.uint32)),
         "places": pack(np.rint(127.5 * (places + 1)).astype(np.uint8)),

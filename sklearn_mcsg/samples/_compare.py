@@ -22,8 +22,8 @@ from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._memory import PAIRS, count_within
 from sklearn_mcsg.criteria import AIC
 from sklearn_mcsg.embedding import GroupEmbedding, parts_along
-from sklearn_mcsg.engine.chance import orders
 from sklearn_mcsg.engine.model import GroupModel
+from sklearn_mcsg.engine.permutations import orders
 from sklearn_mcsg.explanation import explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, united, validate_groups
 from sklearn_mcsg.likelihoods import Statistics
@@ -52,8 +52,8 @@ class SampleComparison:
     vectors : tuple of two ndarrays
         Part of each vector of the first and of the second sample, group after group.
     words : dict of str to ndarray of shape (2,)
-        Parts of the vectors that have the same label, in the first and in the second sample: of words, for texts. The
-        largest come first. It is empty if the vectors have no labels.
+        Parts of the vectors that have the same label, in the first and in the second sample: for texts, these are
+        words. The largest come first. It is empty if the vectors have no labels.
     features : ndarray of shape (n_features,) or None
         Part of each feature; None where a model is not a product over features.
     permuted : ndarray
@@ -167,7 +167,7 @@ def compare_samples(
 
 
 def _joined(X: Any, Y: Any, before: Any) -> tuple[int, Groups]:
-    """The number of groups of the first sample, and all groups; what stands before a comparison learns from all."""
+    """The number of groups of the first sample, and all groups; the steps before the similarity learn from both."""
     samples: list[Any] = []
     for name, sample in (("X", X), ("Y", Y)):
         if before is not None and isinstance(sample, str):

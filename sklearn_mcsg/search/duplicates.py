@@ -45,7 +45,7 @@ def find_duplicates(
     X : groups, or input of the pipeline
         The groups.
     threshold : float, default=None
-        Largest distance between duplicates: in the similarity's output.
+        Largest distance between duplicates: in the similarity's output, negated if that is higher for nearer groups.
     level : float, default=None
         Accepted rate of false positives: random pairs that are called duplicates. It takes the place of a threshold.
         The threshold then follows from `ModelComparisonSimilarity.calibrate`, extrapolated to small levels; there must

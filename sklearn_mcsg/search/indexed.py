@@ -140,11 +140,14 @@ class IndexedGroups:
     def only(self, kept: np.ndarray) -> Self:
         """The index with some of its groups, given by their indices in ascending order."""
         comparer = self.comparer.only(kept)
-        candidates = None if self.candidates is None else self.candidates[kept]
-        sources = None if self.sources is None else self.sources[kept]
-        last = _adopting(self.last, comparer)
-        learnt: Any = {"comparer": comparer, "sizes": self.sizes[kept], "candidates": candidates, "sources": sources}
-        return replace(self, similarity=self._ending_with(last), **learnt)
+        return replace(
+            self,
+            similarity=self._ending_with(_adopting(self.last, comparer)),
+            comparer=comparer,
+            sizes=self.sizes[kept],
+            candidates=None if self.candidates is None else self.candidates[kept],
+            sources=None if self.sources is None else self.sources[kept],
+        )
 
     def check(self) -> None:
         """Raise unless all parts describe the same groups, as those from a file may not."""

@@ -110,7 +110,10 @@ class Search:
             yield distances, indices
 
     def distance_blocks(self, queries: Groups | np.ndarray, self_distance: float) -> Iterator[Nearest]:
-        """Rows of distances to all groups, and the distances of kept groups to themselves that were replaced."""
+        """Blocks of rows of distances to all groups.
+
+        The distance of a kept group to itself is replaced by `self_distance`; the second array holds those replaced.
+        """
         comparer, as_distance = self.comparer, self.comparer.output.as_distance
         for batch in gen_batches(len(queries), count_within(8 * len(self), ROWS)):
             if isinstance(queries, Groups):
@@ -161,7 +164,7 @@ class Search:
 
 
 def nearest_points(points: np.ndarray, k: int, n_jobs: int | None = None) -> Nearest:
-    """Euclidean distances and indices of the k nearest neighbours of each point, which is not its own."""
+    """Euclidean distances and indices of the k nearest other points of each point."""
     with ONE_BLAS_THREAD:  # as this search does itself, but not for several threads that overlap
         found = NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=n_jobs).fit(points)
         distances, neighbours = found.kneighbors()

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg import storage
-from sklearn_mcsg._checks import check_number, check_positive_integer
+from sklearn_mcsg._checks import Count, check_number, check_positive_integer
 from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._sklearn import HasMethods, Interval, StrOptions
 from sklearn_mcsg.embedding import GroupEmbedding, comparer_of_points
@@ -69,8 +69,6 @@ class GroupNeighbors(GroupsTransformer):
         The similarity or embedding, fitted to the indexed groups.
     n_groups_ : int
         Number of indexed groups.
-    candidates_ : CandidateIndex or None
-        The compressed points, if searches are approximate.
 
     Notes
     -----
@@ -97,9 +95,9 @@ class GroupNeighbors(GroupsTransformer):
     _random_pairs: RandomPairs
     _parameter_constraints: ClassVar[dict] = {
         "similarity": [HasMethods(["fit", "transform"]), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Count()],
         "algorithm": [StrOptions({"auto", "exact", "approximate"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "n_candidates": [Count(), None],
         "mode": [StrOptions({"distance", "connectivity"})],
         "growth": [Interval(Real, 1, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -476,10 +474,16 @@ class GroupNeighbors(GroupsTransformer):
         """What `fit` has learnt, for storage; an embedding keeps no groups, so its points are stored."""
         self = snapshot(self)
         index = self._fitted()
-        points = index.comparer.summaries if isinstance(index.last, GroupEmbedding) else None
-        learnt = {"sources": index.sources, "n_learnt": index.n_learnt, "n_added": index.n_added}
-        pairs = {"sizes": index.sizes, "random_pairs": self._random_pairs.stored()}
-        return {"similarity_": index.similarity, "points": points, "candidates_": index.candidates, **learnt, **pairs}
+        return {
+            "similarity_": index.similarity,
+            "points": index.comparer.summaries if isinstance(index.last, GroupEmbedding) else None,
+            "candidates_": index.candidates,
+            "sources": index.sources,
+            "n_learnt": index.n_learnt,
+            "n_added": index.n_added,
+            "sizes": index.sizes,
+            "random_pairs": self._random_pairs.stored(),
+        }
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
         """Keep what was stored."""
@@ -510,15 +514,15 @@ class GroupNeighbors(GroupsTransformer):
             _index=index,
             _random_pairs=RandomPairs(index) if random_pairs is None else random_pairs,
             similarity_=index.similarity,
-            candidates_=index.candidates,
         )
 
     def _search(self, index: IndexedGroups) -> Search:
         """The search that the parameters describe; jobs are those of the index or of its similarity."""
-        n_jobs, verbose = (getattr(self, name) or getattr(index.last, name, None) for name in ("n_jobs", "verbose"))
+        n_jobs = self.n_jobs or getattr(index.last, "n_jobs", None)
+        verbose = self.verbose or getattr(index.last, "verbose", 0)
         exact = self.algorithm == "exact" or (self.algorithm == "auto" and not has_extra("faiss"))
-        comparer = index.comparer.with_jobs(n_jobs, verbose or 0)
-        return Search(comparer, None if exact else index.candidates, self.n_candidates, n_jobs, verbose or 0)
+        candidates = None if exact else index.candidates
+        return Search(index.comparer.with_jobs(n_jobs, verbose), candidates, self.n_candidates, n_jobs, verbose)
 
 
 def _queries(index: IndexedGroups, X: GroupsLike | None) -> Groups | np.ndarray:

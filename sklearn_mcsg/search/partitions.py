@@ -178,7 +178,7 @@ class PartitionedNeighbors(BaseEstimator):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find the nearest groups in all parts, sorted by distance and then by index.
 
-        They are those that `GroupNeighbors` finds on one machine, but for distances that differ by rounding.
+        They are those that `GroupNeighbors` finds on one machine, up to the rounding of distances.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 In comes one sequence of vectors or groups; out go boundaries and the models of the segments.
 """
 
-from sklearn_mcsg.segmentation._null import fewest_permutations
+from sklearn_mcsg.segmentation._null import check_one_rule, fewest_permutations
 from sklearn_mcsg.segmentation._segmenter import ModelComparisonSegmenter
 
-__all__ = ["ModelComparisonSegmenter", "fewest_permutations"]
+__all__ = ["ModelComparisonSegmenter", "check_one_rule", "fewest_permutations"]

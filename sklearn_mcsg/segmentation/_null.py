@@ -31,6 +31,7 @@ from sklearn_mcsg.likelihoods import load_segment_kernels
 from sklearn_mcsg.segmentation._orders import FEWEST_BLOCKS, chosen_blocks, neighbour_difference, random_order
 from sklearn_mcsg.segmentation._sequence import CompiledCosts, Costs, SquaredError, best_partition, choose_costs
 
+LEVEL = 0.05  # where there is no criterion, unless another one is given
 _MOST_ROWS = 1000  # that are put into random order at a time; time grows with the square
 _ROUNDING = 1e-9  # of critical penalties that are equal, but were computed in different orders
 _GROW_ROWS, _GROW_BLOCKS = 10, 8  # rows and blocks of the average segment, from which blocks may grow
@@ -182,9 +183,15 @@ class RandomOrders:
         return Null(np.sort(found)[::-1], max(1.0, n / piece), block_size, unit)
 
 
-def fewest_permutations(level: float, n_rows: int) -> int:
-    """Number of random orders without which no p-value of a sequence is as small as `level`."""
-    return int(np.ceil(max(1.0, n_rows / _MOST_ROWS) / level * (1 - _ROUNDING))) - 1
+def check_one_rule(n_segments: int | None, level: float | None) -> None:
+    """Raise ValueError if both a number of segments and a level are given."""
+    if n_segments is not None and level is not None:
+        raise ValueError(f"level={level} finds the number of segments, and n_segments={n_segments} gives it: pass one.")
+
+
+def fewest_permutations(level: float | None, n_rows: int) -> int:
+    """Number of random orders without which no p-value of a sequence is as small as a level; None is the usual one."""
+    return int(np.ceil(max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING))) - 1
 
 
 def critical_penalty(table: np.ndarray, min_size: int) -> float:

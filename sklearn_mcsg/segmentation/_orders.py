@@ -21,8 +21,8 @@ def chosen_blocks(rows: np.ndarray, is_pooled: bool) -> tuple[int, float]:
     If correlations fall geometrically, half the mean squared difference of rows h apart is 1 - r^h, in units of the
     variance. Differences at h = 1 and 2 hence give r = d(2) / d(1) - 1, which a few changes of the mean hardly affect.
     The variance of the sum of a block then lacks a share 2 r / (1 - r²) / block_size of that of long blocks.
-    Features that are summed are pooled; otherwise the most correlated one counts, less what the largest of so many has
-    by chance.
+    If `is_pooled`, the squares of all features are summed. Otherwise the most correlated feature counts, less the
+    correlation that the largest of so many has by chance.
     """
     n = len(rows)
     if n < 3:
@@ -49,9 +49,10 @@ def neighbour_difference(rows: np.ndarray) -> float:
 def _squared_differences(rows: np.ndarray, lag: int, is_pooled: bool) -> np.ndarray:
     """Mean squared differences of rows so far apart, of each feature or of all together, but for the largest tenth.
 
-    The largest ones may be changes.
+    The largest ones may be changes. They count where all others are 0.
     """
     squares = np.square(rows[lag:] - rows[:-lag])
     if is_pooled:
         squares = squares.sum(axis=1, keepdims=True)
-    return np.sort(squares, axis=0)[: max(1, len(squares) * 9 // 10)].mean(axis=0)
+    usual = np.sort(squares, axis=0)[: max(1, len(squares) * 9 // 10)].mean(axis=0)
+    return np.where(usual > 0, usual, squares.mean(axis=0))

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._extras import import_extra
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import Criterion
@@ -20,7 +21,7 @@ from sklearn_mcsg.explanation import BoundaryExplanation, explain_boundary
 from sklearn_mcsg.groups import Groups, GroupsLike, united
 from sklearn_mcsg.likelihoods import LIKELIHOODS, FullGaussian, Likelihood, Statistics
 from sklearn_mcsg.segmentation._intervals import interval
-from sklearn_mcsg.segmentation._null import RandomOrders
+from sklearn_mcsg.segmentation._null import LEVEL, RandomOrders, check_one_rule
 from sklearn_mcsg.segmentation._sequence import (
     Costs,
     SquaredError,
@@ -34,9 +35,7 @@ from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator
 
 _ERROR = "squared_error"
-_LEVEL = 0.05  # of the squared error, which has no criterion
 _CURVES = 6  # features that a plot shows
-_AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _MAX_FULL_FEATURES = 64  # the time for one segment grows with the cube
 _SHARED = ("criterion", "penalty_scale", "prior_strength", "reg_covar", "verbose")
 
@@ -109,17 +108,17 @@ class ModelComparisonSegmenter(GroupsEstimator):
     level_ : float or None
         The level that decided on the number of segments, if one did.
     penalty_ : float
-        What a boundary has to gain: with a level, what the boundaries of the rows in random order gain with this
+        What a boundary has to gain: with a level, the gain that boundaries of the rows in random order exceed with this
         probability; without one, ``2 penalty_scale log(n_samples)``. It is 0 for the squared error with a given number
         of segments.
     pvalues_ : ndarray of shape (`n_segments_` - 1,)
         P-value of each boundary: the smallest level at which it is found, corrected for all places that it could have.
-        Without a level they are computed when they are first asked for.
+        Without a level they are computed when first asked for.
     intervals_ : ndarray of shape (`n_segments_` - 1, 2)
         First and last row of the confidence interval of each boundary, which contains the true place with probability
-        1 - level. There are none without a level. They are computed when they are first asked for.
+        1 - level. Only with a level. Computed when first asked for.
     block_size_ : int
-        Number of rows that stay together in random order. Without a level it is computed when it is first asked for.
+        Number of rows that stay together in random order. Without a level it is computed when first asked for.
     embedding_ : GroupEmbedding or None
         The fitted embedding, if samples are groups of several vectors.
     n_features_in_ : int
@@ -138,20 +137,20 @@ class ModelComparisonSegmenter(GroupsEstimator):
     criteria cut white noise, because at the best of many positions two models are better than one by chance.
 
     With a level, the penalty is the one that cuts a share `level` of sequences with the same rows in random order. If
-    all orders are equally probable, the level holds exactly. A sequence of more than 1000 rows is compared with pieces
-    of 1000 rows, at the level divided by the number of pieces, which is close to exact. If the sequence has other
-    changes, the level of a further boundary is approximate, because random order mixes the segments. An interval is
-    exact if the boundaries beside it are at their true places: it holds all rows that a permutation test of both sides
-    does not reject.
+    all orders are equally probable, the level holds for any distribution. A sequence of more than 1000 rows is compared
+    with pieces of 1000 rows, at the level divided by the number of pieces, which is an approximation. If the sequence
+    has other changes, the level of a further boundary is approximate, because random order mixes the segments. An
+    interval has its level if the boundaries beside it are at their true places: it holds all rows that a permutation
+    test of both sides does not reject.
 
     Each segment's model contains the pseudo-vectors of `prior_strength` once, and their own likelihood is subtracted
     from its criterion. A prior that ``"bayes"`` has to learn comes from blocks of consecutive rows, whose size is the
     square root of the number of rows.
 
     A number chosen by AIC, BIC or Bayes takes time linear in the number of rows if the segments' lengths are bounded,
-    because starts that cannot be best any more are pruned; the result is exact. Otherwise time is quadratic in the
-    number of rows. Memory is linear in the number of rows. Beyond a few thousand rows the likelihoods above are
-    computed in compiled code.
+    because starts that cannot be best any more are pruned, which does not change the result. Otherwise time is
+    quadratic in the number of rows. Memory is linear in the number of rows. Beyond a few thousand rows the likelihoods
+    above are computed in compiled code.
 
     Examples
     --------
@@ -177,11 +176,11 @@ class ModelComparisonSegmenter(GroupsEstimator):
     _takes_rows = True
     _parameter_constraints: ClassVar[dict] = {
         **{name: ModelComparisonSimilarity._parameter_constraints[name] for name in _SHARED},
-        **dict.fromkeys(("min_size", "max_segments", "n_permutations"), _AT_LEAST_ONE),
+        **{name: [Count()] for name in ("min_size", "max_segments", "n_permutations")},
         "likelihood": [StrOptions({*LIKELIHOODS, _ERROR}), Likelihood],
-        "n_segments": [*_AT_LEAST_ONE, None],
+        "n_segments": [Count(), None],
         "level": [Interval(Real, 0, 1, closed="neither"), None],
-        "block_size": [*_AT_LEAST_ONE, StrOptions({"auto", "growing"})],
+        "block_size": [Count(), StrOptions({"auto", "growing"})],
         "random_state": ["random_state"],
     }
 
@@ -232,10 +231,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         self : ModelComparisonSegmenter
         """
         self._validate_params()
-        if self.level is not None and self.n_segments is not None:
-            raise ValueError(
-                f"level={self.level} finds the number of segments, and n_segments={self.n_segments} gives it: pass one."
-            )
+        check_one_rule(self.n_segments, self.level)
         groups = self._check_groups(X)
         self._check_length(len(groups))
         ragged = bool((groups.sizes != 1).any())
@@ -471,7 +467,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
             min_size=self.min_size,
             block_size="growing" if ragged and self.block_size == "auto" else self.block_size,
             n_permutations=self.n_permutations,
-            level=_LEVEL if self.level is None else self.level,
+            level=LEVEL if self.level is None else self.level,
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             verbose=self.verbose,
         )

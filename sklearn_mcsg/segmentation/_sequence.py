@@ -188,7 +188,7 @@ class ErrorCosts(Costs):
     """Squared errors of rows in any order, from their products and cumulative sums.
 
     The sum of squares around the mean of a segment is that around 0, less the square of its sum over its weight. That
-    costs digits where segments are far apart, so it is for rows in random order only.
+    costs digits where segments are far apart, so the best partition is not computed from it.
     """
 
     def in_order(self, order: np.ndarray) -> np.ndarray:

@@ -339,13 +339,13 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
     # The comparer and its storage ---------------------------------------------------------------------------------
 
     def __mcsg_comparer__(self, groups: Groups | None = None) -> Comparer:
-        """The comparer of the fitted groups in the present output, or of other groups."""
+        """The comparer of the fitted groups in the present output, or of other groups, which are valid."""
         self = snapshot(self)
         check_is_fitted(self)
         self._validate_params()
         self._check_comparable()
         comparer = self._with_jobs(self._comparer.in_output(self.output))
-        return comparer if groups is None else comparer.keeping(self._check_fitted_groups(groups))
+        return comparer if groups is None else comparer.keeping(groups)
 
     def __mcsg_adopt__(self, comparer: Comparer) -> None:
         """Keep the groups and what was learnt from them in a comparer that came from this estimator."""

@@ -16,8 +16,9 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_mcsg._checks import Count
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg._sklearn import Interval, StrOptions
+from sklearn_mcsg._sklearn import StrOptions
 from sklearn_mcsg.engine.comparison import Comparison
 from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_length
 from sklearn_mcsg.engine.model import raise_not_finite
@@ -114,7 +115,7 @@ class SIF(MeanVector):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 0, None, closed="left")],
+        "n_components": [Count(0)],
         **MeanVector._parameter_constraints,
     }
 
@@ -138,7 +139,7 @@ class SIF(MeanVector):
 
 
 class WordMoversDistance(GroupSimilarity):
-    """Smallest cost of moving one group's vectors to the other's: exact optimal transport.
+    """Word mover's distance: the least cost of moving one group's vectors to the other's (optimal transport).
 
     The cost of a move is the Euclidean distance; the weights of each group are scaled to sum to 1 [1]_. Needs POT:
     ``pip install "sklearn-mcsg[wmd]"``.
@@ -191,7 +192,8 @@ class MeanComparison(Comparison[np.ndarray, np.ndarray]):
 
     def summarize(self, groups: Groups) -> np.ndarray:
         """Mean vector of each group."""
-        return _means(groups, groups.totals)
+        weighty = without_weightless(groups)
+        return _means(weighty, weighty.totals)
 
     def compare(self, left: np.ndarray, right: np.ndarray, output: str) -> np.ndarray:
         """Cosines of all pairs."""
@@ -211,8 +213,9 @@ class SIFComparison(MeanComparison):
     components: np.ndarray | None = None
 
     def summarize(self, groups: Groups) -> np.ndarray:
-        """Sum of each group's weighted vectors, divided by their number."""
-        return _means(groups, groups.sizes)
+        """Sum of each group's weighted vectors, divided by their number; vectors of weight 0 do not count."""
+        weighty = without_weightless(groups)
+        return _means(weighty, weighty.sizes)
 
     def learn(self, summaries: np.ndarray) -> Self:
         """Principal directions of the embeddings."""
@@ -311,9 +314,8 @@ def _distance(source: np.ndarray, mass: Any, target: np.ndarray, target_mass: np
 
 def _means(groups: Groups, counts: np.ndarray) -> np.ndarray:
     """Weighted sum of each group's vectors, divided by a count per group, by blocks."""
-    weighty = without_weightless(groups)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.concatenate([weighty[block].sum(weighty[block].rows()) for block in blocks(weighty)])
+        sums = np.concatenate([some.sum(some.rows()) for some in map(groups.__getitem__, blocks(groups))])
         means = (sums / counts[:, None]).astype(groups.output_dtype)
     finite = np.isfinite(means).all(axis=1)
     if not finite.all():

@@ -64,8 +64,12 @@ class GroupsEstimator(BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         groups = self._check_groups(X, name)
         if not named:
-            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+            self._check_width(groups)
         return groups
+
+    def _check_width(self, groups: Any) -> None:
+        """Raise unless validated groups have as many features as the fitted ones."""
+        validate_data(self, groups.vectors, reset=False, skip_check_array=True)
 
     def _read_groups(self, X: Any, *, arrays: bool, fitted: bool, name: str = "X") -> Any:
         """Validate groups; if `arrays`, those of other libraries than NumPy become `ArrayGroups`."""
@@ -73,7 +77,7 @@ class GroupsEstimator(BaseEstimator):
             return self._check_fitted_groups(X, name) if fitted else self._check_groups(X, name)
         groups = ArrayGroups.read(X, allow_empty=self._allows_empty, name=name, rows=self._takes_rows)
         if fitted:
-            validate_data(self, groups.vectors, reset=False, skip_check_array=True)
+            self._check_width(groups)
         return groups
 
     def _keep_features(self, X: Any, groups: Any) -> None:

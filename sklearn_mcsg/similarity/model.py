@@ -11,15 +11,15 @@ import joblib
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_mcsg._checks import check_positive_integer
+from sklearn_mcsg._checks import Count, check_positive_integer
 from sklearn_mcsg._sklearn import Interval, StrOptions
 from sklearn_mcsg.criteria import CRITERIA, Criterion
 from sklearn_mcsg.engine import capabilities
-from sklearn_mcsg.engine.chance import PermutationTest, permutation_test
 from sklearn_mcsg.engine.comparer import Comparer
 from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS, choose_output
+from sklearn_mcsg.engine.permutations import PermutationTest, permutation_test
 from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.explanation import VectorExplanation, explain_groups
 from sklearn_mcsg.groups import Groups, GroupsLike, check_same_width, validate_group
@@ -39,8 +39,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
-        The model of a group: a normal distribution with diagonal, spherical or full covariance, or a
-        von Mises-Fisher distribution of the vectors' directions.
+        The model of a group: a normal distribution with diagonal, spherical or full covariance, a von Mises-Fisher
+        distribution of the vectors' directions, or, for ordered groups, a normal distribution around a line.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion. Its penalty is the number of parameters (AIC), Takeuchi's trace, which also holds
         for misspecified models (TIC), or Schwarz's penalty (BIC). ``"bayes"`` has no penalty: it replaces the
@@ -48,14 +48,14 @@ class ModelComparisonSimilarity(GroupSimilarity):
         likelihood is an instance that has one.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="similarity"
         What to return for each pair. Estimators with ``metric="precomputed"`` need ``"distance"``, ``"divergence"`` or
-        ``"centered"``: the default is a *similarity*, which they would take for a distance, without an error and with
-        wrong results.
+        ``"centered"``: the default is a *similarity*. Estimators that take it for a distance give wrong results,
+        often without an error.
 
-        - ``"similarity"``: the difference above; unbounded, higher for more similar groups. It is not a positive
-          semi-definite kernel in general.
+        - ``"similarity"``: the difference above; unbounded, higher for more similar groups. Its matrix is not
+          positive semi-definite in general.
         - ``"distance"``: ``(s(A, A) + s(B, B)) / 2 - s(A, B)``, floored at 0; 0 on the diagonal. Under AIC it is minus
-          twice the log-likelihood ratio. It grows with the sizes of the groups: where these differ, take one of
-          the next two.
+          twice the log-likelihood ratio. It grows with the sizes of the groups: if these differ, use one of the
+          next two.
         - ``"divergence"``: distance times ``(n + m) / (n m)``, which removes most of the dependence on the sizes of the
           groups, but not all; close to the squared Mahalanobis distance of the means.
         - ``"centered"``: one minus the cosine of the angle between the two groups, seen from the centre of the
@@ -75,7 +75,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
     penalty_scale : float, default=1.0
         Factor on the criterion's penalty.
     n_references : int, default=512
-        Largest number of reference groups for ``"centered"``: all fitted groups, or a random sample of this size.
+        Largest number of reference groups for ``"centered"`` and ``"kernel"``: all fitted groups, or a random sample of
+        this size.
     random_state : int, RandomState instance or None, default=None
         Determines what is random: the sample of reference groups. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -96,7 +97,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
     criterion_ : Criterion
         The criterion.
     references_ : ndarray of int
-        Indices of the reference groups of ``"centered"``.
+        Indices of the reference groups of ``"centered"`` and ``"kernel"``.
 
     See Also
     --------
@@ -144,7 +145,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "prior_strength": [Interval(Real, 0, LARGEST_WEIGHT, closed="both")],
         "penalty_scale": [Interval(Real, 0, None, closed="left")],
-        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "n_references": [Count()],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -213,11 +214,12 @@ class ModelComparisonSimilarity(GroupSimilarity):
         """The model of a group, and two validated single groups."""
         self = snapshot(self)
         self._validate_params()
-        comparison = self._comparison_for("similarity")
+        comparison: Any = self._comparison_for("similarity")
         one, other = (validate_group(x, allow_empty=self._allows_empty, name=name) for name, x in (("a", a), ("b", b)))
         check_same_width(one, other, "ab")
-        pair = self._read(one, comparison, "a", arrays=False), self._read(other, comparison, "b", arrays=False)
-        return comparison.model, pair
+        if self._is_fitted:
+            self._check_width(one)
+        return comparison.model, (one, other)
 
     def paired_test(self, a: GroupsLike, b: GroupsLike, *, n_permutations: int = 999) -> PermutationTest:
         """Test whether one distribution generated both groups, by random divisions of their vectors.

@@ -85,8 +85,8 @@ class Calibrates(HasPValues, ComparesGroups):
         Parameters
         ----------
         X : groups, default=None
-            Groups to draw pairs from; ``None`` means the fitted groups, which an embedding does not keep. Use groups of
-            the same domain as the pairs to test: p-values calibrated on another domain are too small.
+            Groups to draw pairs from, of the same kind as the pairs to test: p-values calibrated on another kind may be
+            far too small. ``None`` means the fitted groups; an embedding does not keep these and needs `X`.
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None

@@ -43,7 +43,7 @@ _VERSION = 7
 _LONGEST_REASON = 500  # characters
 _REGISTERED: dict[str, tuple[type, type | None]] = {}  # by name: the latest class, and the one that the name had meant
 _TOKENS: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # that registered classes were given
-_ERRORS = (
+_ERRORS = (  # of damaged files
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -52,8 +52,6 @@ _ERRORS = (
     TypeError,
     ValueError,
 )
-
-
 _ANY: Any = object()  # any note
 
 
@@ -72,7 +70,8 @@ class Attached:
 def register(cls: type) -> type:
     """Register a class, so that its instances can be saved with an index.
 
-    Subclasses of `Likelihood`, `Criterion`, `Statistics` and `GroupSimilarity` are registered by themselves. Any other
+    Subclasses of `Likelihood`, `Statistics`, `Criterion`, `Comparison` and `GroupSimilarity` are registered by
+    themselves. Any other
     class needs this function, which can be used as a decorator. What an instance is made of is saved:
 
     * the fields of a dataclass, or else the parameters that scikit-learn's `get_params` returns. The class is called
@@ -81,10 +80,10 @@ def register(cls: type) -> type:
       ``__mcsg_restore__(self, state) -> None``, which puts it back. An empty dictionary means that nothing was learnt
       yet, and is not restored.
 
-    All of these must be arrays without Python objects, numbers, strings, ``None``, dtypes, `Groups`, instances of
-    registered classes, files (`sklearn_mcsg.storage.File`), or lists and tuples of such values. A method
-    ``__mcsg_check__(self) -> None`` is called last, if there is one; it raises ValueError if the parts of a loaded
-    instance do not belong together.
+    All of these must be numbers, strings, ``None``, dtypes, `Groups`, instances of registered classes, files
+    (`sklearn_mcsg.storage.File`), arrays of strings, truth values or finite real numbers, or lists and tuples of such
+    values. A method ``__mcsg_check__(self) -> None`` is called last, if there is one; it raises ValueError if the parts
+    of a loaded instance do not belong together.
 
     The index holds the module and the qualified name of the class, and not its code: import that module before you
     load the index. A class that is defined again, as in a notebook, replaces the earlier one.
@@ -253,7 +252,7 @@ def fingerprint(value: object) -> str:
     attached = Attached()
     digest = hashlib.sha256(json.dumps(encode(value, attached)).encode())
     for array in attached.arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     for file in attached.files:
         digest.update(repr(file.content or content_of(file.path)).encode())
     return digest.hexdigest()
@@ -272,7 +271,11 @@ def encode(value: object, attached: Attached) -> Any:
         return encode(value.item(), attached)
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+    if isinstance(value, np.ndarray) and value.dtype.kind in _folder.KINDS:
+        if not _folder.is_finite(value):
+            raise ValueError(
+                "A saved index cannot hold an array with NaN or infinity: keep other numbers in their place."
+            )
         return {"array": _place_in(attached.arrays, value, operator.is_)}
     if isinstance(value, File):
         return {"file": _place_in(attached.files, value, operator.eq)}
@@ -381,6 +384,8 @@ def _is_a(value: Any, hint: Any) -> bool:
 
 def _short(value: object) -> str:
     """An object in a few characters, without formatting a large one."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
     shown = repr(value) if isinstance(value, BaseEstimator) else ""
     return f"a {type(value).__name__}{f', {shown}' if 0 < len(shown) <= 80 else ''}"
 

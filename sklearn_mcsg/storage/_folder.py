@@ -36,6 +36,7 @@ MmapMode: TypeAlias = Literal["r", "c"] | None
 _Order: TypeAlias = Literal["C", "F"]
 FORMAT = "sklearn_mcsg index"
 INDEX = "index.json"
+KINDS = "biufU"  # of the dtypes of arrays: numbers, truth values and strings
 _LARGEST = 2**30  # bytes of index.json, which holds the words of a vocabulary
 _WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json", re.ASCII)  # the files of one save
 _TRIES = 1000  # to read a folder that others replace at the same time
@@ -214,7 +215,7 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
     if size != entry["size"]:
         raise ValueError(f"{name} has {size} bytes instead of {entry['size']!r:.60}")
     shape, dtype, order = _header(stream)
-    if (dtype.str, list(shape)) != (entry["dtype"], list(entry["shape"])) or dtype.kind not in "biufU":
+    if (dtype.str, list(shape)) != (entry["dtype"], list(entry["shape"])) or dtype.kind not in KINDS:
         raise ValueError(f"{name} holds {dtype} of shape {shape}")
     if stream.tell() + prod(shape) * dtype.itemsize != size:
         raise ValueError(f"{name} is too short or too long for {dtype} of shape {shape}")
@@ -222,11 +223,17 @@ def _open(stream: BinaryIO, entry: dict[str, Any], mmap_mode: MmapMode) -> np.nd
         array = _read_array(stream, shape, dtype, order, entry)
     else:
         array = np.memmap(stream, dtype, mmap_mode, stream.tell(), shape, order)
-    if dtype.kind == "f":
-        flat = array.reshape(-1)
-        if not all(np.isfinite(flat[i : i + NUMBERS]).all() for i in range(0, len(flat), NUMBERS)):
-            raise ValueError(f"{name} holds numbers that are not finite")
+    if not is_finite(array):
+        raise ValueError(f"{name} holds numbers that are not finite")
     return array
+
+
+def is_finite(array: np.ndarray) -> bool:
+    """Whether an array holds neither NaN nor infinity; some numbers are checked at a time."""
+    if array.dtype.kind != "f":
+        return True
+    flat = array.ravel(order="K")
+    return all(np.isfinite(flat[i : i + NUMBERS]).all() for i in range(0, len(flat), NUMBERS))
 
 
 def _read_array(

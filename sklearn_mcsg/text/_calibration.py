@@ -148,7 +148,8 @@ def calibrate_texts(
         texts of this kind. `Groups` that the steps before the last one made of texts are accepted, too. Texts without
         words are left out.
     name : str, default=None
-        What to call the corpus in sentences, such as "headlines.txt"; ``None`` means "the 360 texts of the corpus".
+        What to call the corpus in sentences, such as "headlines.txt"; ``None`` counts the texts, as in
+        "the 360 texts of the corpus".
     cv : int, default=None
         Number of folds, for a corpus that the pipeline was fitted to, when *other* texts will be asked about. The texts
         of each fold are then compared as new texts are, by a copy of the last step that is fitted to the other folds.
@@ -230,7 +231,7 @@ def _compare(last: Any, groups: Groups, left: np.ndarray, right: np.ndarray) -> 
     """Sizes and distances of pairs of groups, given by their indices."""
     used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
     groups, (left, right) = groups[used], places.reshape(2, -1)
-    comparer = last.__mcsg_comparer__(groups)
+    comparer = last.__mcsg_comparer__(last.__mcsg_groups__(groups))
     values = comparer.compare_among_candidates(left, right[:, None])[:, 0]
     size = pair_size(groups.totals[left], groups.totals[right])
     return size, comparer.output.as_distance(values.astype(np.float64))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,9 @@ class TextClusters:
         The second-best cluster of each text: the other cluster with the nearest centre; -1 if there is only one
         cluster.
     margins : ndarray of shape (n_texts,)
-        Distance to the centre of the second-best cluster minus that to the centre of the own one. A margin near 0 means
-        that the text lies between two clusters. It is negative if the other centre is nearer: communities follow the
-        neighbours of a text, not centres. With one cluster it is infinite.
+        Distance to the centre of the second-best cluster minus that to the centre of its own cluster. A margin near 0
+        means that the text lies between two clusters. It is negative if the other centre is nearer: communities follow
+        the neighbours of a text, not centres. With one cluster it is infinite.
     points : ndarray of shape (n_texts, n_components)
         Embeddings of the texts, at unit length.
     groups : Groups
@@ -187,15 +187,7 @@ class TextClusters:
             described[label_of[old.members[0]]] = old.words, old.name
         new = label_of[self.summaries[merged[0]].members[0]]
         described[new] = self.terms.best(counts[new], int(sizes[new]), sizes.mean(), n_words), name
-        summaries = _summaries(label_of, found.center_distances, described)
-        return replace(
-            self,
-            labels=label_of,
-            summaries=summaries,
-            distances=found.center_distances,
-            second=found.second,
-            margins=found.margins,
-        )
+        return replace(self, **_described(found, described))
 
     def compare(
         self,
@@ -361,14 +353,14 @@ def cluster_texts(
     check_positive_integer(n_words, "n_words")
     if n_clusters is not None:
         check_positive_integer(n_clusters, "n_clusters")
-    if not resolution > 0:
+    if not (isinstance(resolution, Real) and 0 < float(resolution) < np.inf):
         raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
     tokenised = TokenisedTexts.of(texts)
     if n_clusters is not None and 1 < len(tokenised) < n_clusters:
         raise ValueError(f"n_clusters={n_clusters} is more than the {len(tokenised)} texts: choose fewer.")
     pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "cluster_texts"))
     groups = pipeline[0].fit_transform(tokenised)
-    warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
+    warn_of_empty_texts(texts, groups.sizes == 0, "and become empty groups", stacklevel=2)
     if len(tokenised) < 2:
         raise ValueError("There is only one text: clusters need two or more.")
     points = np.asarray(pipeline[-1].set_params(normalize=True).fit_transform(groups))
@@ -385,11 +377,7 @@ def cluster_texts(
     described: list[tuple[list[str], str | None]] = [(words, None) for words in terms.labels_of(found.labels, n_words)]
     return TextClusters(
         texts=tokenised.texts,
-        labels=found.labels,
-        summaries=_summaries(found.labels, found.center_distances, described),
-        distances=found.center_distances,
-        second=found.second,
-        margins=found.margins,
+        **_described(found, described),
         points=points,
         groups=groups,
         terms=terms,
@@ -398,13 +386,18 @@ def cluster_texts(
     )
 
 
-def _summaries(
-    labels: np.ndarray, distances: np.ndarray, described: list[tuple[list[str], str | None]]
-) -> list[ClusterSummary]:
-    """Summaries of clusters with given words and names."""
-    order = np.lexsort([distances, labels])
-    members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    return [
+def _described(found: PointClusters, words_and_names: list[tuple[list[str], str | None]]) -> dict[str, Any]:
+    """Attributes of `TextClusters`, from clusters of points and from the words and the name of each cluster."""
+    order = np.lexsort([found.center_distances, found.labels])
+    members = np.split(order, np.flatnonzero(np.diff(found.labels[order])) + 1)
+    summaries = [
         ClusterSummary(label, own, words, name)
-        for label, (own, (words, name)) in enumerate(zip(members, described, strict=True))
+        for label, (own, (words, name)) in enumerate(zip(members, words_and_names, strict=True))
     ]
+    return {
+        "labels": found.labels,
+        "summaries": summaries,
+        "distances": found.center_distances,
+        "second": found.second,
+        "margins": found.margins,
+    }

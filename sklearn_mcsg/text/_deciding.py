@@ -24,8 +24,8 @@ class DecidingWord(NamedTuple):
 def deciding_words(found: SampleComparison, groups: Groups) -> list[DecidingWord]:
     """Words that make the difference of two samples, the most important first, whether in upper or lower case.
 
-    `groups` are those of the first sample, followed by those of the second. Stop words, numbers and words that both
-    samples have alike are left out.
+    `groups` are those of the first sample, followed by those of the second. Stop words, numbers, and words that equal
+    shares of both samples have, are left out.
     """
     labels: Any = groups.labels
     spellings = Counter(labels.tolist())

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.search.duplicates import check_limit, collected, duplicate_limits, linked_sets, near_pairs, steps_of
 from sklearn_mcsg.similarity import fitted_comparer
-from sklearn_mcsg.text._near_copies import NearCopies, Pairs
+from sklearn_mcsg.text._near_copies import NearCopies, Pairs, first_equal
 from sklearn_mcsg.text._recipes import make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts, Tokens
 from sklearn_mcsg.text._vectorizer import EmbeddingVectorizer, warn_of_empty_texts
@@ -152,7 +152,7 @@ def find_duplicate_texts(
     if against is not None:
         tokenised = TokenisedTexts([*tokenised, *TokenisedTexts.of(against)])
     words = Tokens.of(tokenised, FOLDED)
-    first = _first_equal(tokenised, words)
+    first = first_equal(words, tokenised.texts)
     kept = np.intersect1d(first, np.flatnonzero(np.diff(words.offsets)))
     copies = NearCopies(words[kept], *_vocabulary(before[0]))
     pairs = copies.pairs() if overlap is None else copies.overlapping(overlap)
@@ -163,22 +163,13 @@ def find_duplicate_texts(
     elif len(kept) > 1 or level is not None:
         groups = before.fit_transform(tokenised[kept])
         if isinstance(groups, Groups):
-            warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
+            empty = np.isin(first, kept[groups.sizes == 0])[:n_texts]
+            warn_of_empty_texts(texts, empty, "and become empty groups", stacklevel=2)
         comparer = fitted_comparer(last, groups)
         limits = duplicate_limits(comparer, threshold, level, random_state=0)
         near = near_pairs(comparer, limits, np.arange(len(kept)), verbose)
         found = _same(near, copies.first, pairs, kept)
     return linked_sets(first, found) if against is None else _matches(n_texts, first, *collected(found))
-
-
-def _first_equal(texts: TokenisedTexts, words: Tokens) -> np.ndarray:
-    """Index of the first text with the same words, for each text; texts without words must be equal."""
-    seen: dict[bytes | str, int] = {}
-    first = []
-    for i, text in enumerate(texts):
-        own = words.numbers[words.offsets[i] : words.offsets[i + 1]]
-        first.append(seen.setdefault(own.tobytes() or text.strip(), i))
-    return np.array(first, dtype=np.intp)
 
 
 def _merged(first: np.ndarray, kept: np.ndarray, first_of_kept: np.ndarray) -> np.ndarray:

@@ -350,7 +350,7 @@ class _Reader:
             kind, what = "not UTF-8", "the word is not UTF-8"
         elif not finite:
             odd = [_short(field.decode(errors="replace")) for field in fields if not _NUMBERS.fullmatch(field)]
-            what = f"{[*odd, 'a value in single precision'][0]} is not a finite number"
+            what = f"{odd[0] if odd else 'a value in single precision'} is not a finite number"
             kind = "with an invalid number"
         elif text in self.words:
             kind, what = "with a duplicate word", "the word is a duplicate"

@@ -31,7 +31,7 @@ class MadeWords:
 
     @classmethod
     def of(cls, words: list[str], table: SideBySide, how: LookUp, text_of: Callable[[int], int]) -> MadeWords:
-        """Vectors of words: those that are kept, or new ones, which are kept if they are the most."""
+        """Vectors of words: those that were kept, or new ones; those of the largest set of words are kept."""
         kept = table.kept
         if kept is not None and kept.how == how and (found := kept.only(words)) is not None:
             return found

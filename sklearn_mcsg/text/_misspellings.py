@@ -1,12 +1,12 @@
 """Which words of a corpus are misspellings of other words in it.
 
-A misspelling is a rare word of the vocabulary, or none of its words, that is one typing error away from a frequent one.
-A word that even a large vocabulary does not have is hardly a word. It may have two errors, if it is long, its first two
-letters may be exchanged, and its last one may be missing. In other words that would often make another name, or another
+A misspelling is a word that is rare in the vocabulary or missing, and one typing error away from a frequent word.
+A word that even a large vocabulary lacks is hardly a word: it may have two errors, if it is long, its first two letters
+may be exchanged, and its last one may be missing. In rare words, such a change often makes another name, or another
 form of a word.
 
-Words are a few edits apart only if they are equal after some letters have been left out of each, so they are looked up
-by what is then left of them.
+Two words that are a few edits apart are equal after a few letters have been left out of each, so words are looked up by
+what is left of them.
 """
 
 from __future__ import annotations

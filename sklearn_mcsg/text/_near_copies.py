@@ -8,7 +8,7 @@ whole clauses at most. Texts are grouped by their words, so only texts with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
 from math import inf
@@ -60,7 +60,7 @@ class NearCopies:
         self._is_light = np.array([word in light for word in words.distinct], dtype=bool)
         self._form = _forms(words.distinct)
         self.content = self._content()
-        self.first = _first_equal(self.content)
+        self.first = first_equal(self.content)
 
     def pairs(self) -> Iterator[Pairs]:
         """Find pairs of texts that say the same though their content words differ in spelling or order.
@@ -75,7 +75,7 @@ class NearCopies:
         readings, text_of = self._readings
         several = np.bincount(text_of) > 1
         seen: set[tuple[int, int]] = set()
-        for members in _groups(_first_equal(_sorted(readings))):
+        for members in _groups(first_equal(_sorted(readings))):
             start, stop = readings.offsets[members[0]], readings.offsets[members[0] + 1]
             words = readings.numbers[readings.offsets[members][:, None] + np.arange(stop - start)]
             for i, j in _alike(words):
@@ -90,7 +90,7 @@ class NearCopies:
     def overlapping(self, least: float) -> Iterator[Pairs]:
         """Find pairs of texts that have a share of their content words in common, in any order.
 
-        Texts are compared only if they share one of their rarest words: with so many words in common they must.
+        Two texts with so many words in common share one of their rarest words, so only such texts are compared.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class NearCopies:
     def _content(self) -> Tokens:
         """Words that carry meaning, without immediate repetition; numbers may be repeated. Emoji are put last."""
         distinct = self.words.distinct
-        text_of = np.repeat(np.arange(len(self.words)), np.diff(self.words.offsets))
+        text_of = self.words.owners
         heavy = ~self._is_light[self.words.numbers]
         only_light = np.bincount(text_of[heavy], minlength=len(self.words)) == 0
         kept = heavy | only_light[text_of]
@@ -223,15 +223,17 @@ def _choices(alternatives: list[list[int]]) -> Iterator[tuple[int, ...]]:
 
 def _sorted(tokens: Tokens) -> Tokens:
     """The tokens of each text in the order of their numbers."""
-    text_of = np.repeat(np.arange(len(tokens)), np.diff(tokens.offsets))
-    return Tokens(tokens.distinct, tokens.numbers[np.lexsort((tokens.numbers, text_of))], tokens.offsets)
+    return Tokens(tokens.distinct, tokens.numbers[np.lexsort((tokens.numbers, tokens.owners))], tokens.offsets)
 
 
-def _first_equal(tokens: Tokens) -> np.ndarray:
-    """Index of the first text with the same tokens, for each text."""
-    seen: dict[bytes, int] = {}
+def first_equal(tokens: Tokens, texts: Sequence[str] | None = None) -> np.ndarray:
+    """Index of the first text with the same tokens, for each text; without tokens, `texts` must be equal if given."""
+    seen: dict[bytes | str, int] = {}
     content, starts = tokens.numbers.tobytes(), tokens.offsets * tokens.numbers.itemsize
-    first = [seen.setdefault(content[starts[i] : starts[i + 1]], i) for i in range(len(tokens))]
+    first = []
+    for i in range(len(tokens)):
+        own = content[starts[i] : starts[i + 1]]
+        first.append(seen.setdefault(own if own or texts is None else texts[i].strip(), i))
     return np.array(first, dtype=np.intp)
 
 

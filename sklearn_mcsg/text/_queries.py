@@ -53,7 +53,7 @@ class Queries:
         phrases = [phrases_in(query) if isinstance(query, str) else [] for query in given]
         queries = [[query] if isinstance(query, str) else query for query in given]
         for i, query in enumerate(queries):
-            if not isinstance(query, Sequence):
+            if not isinstance(query, Sequence) or isinstance(query, bytes):
                 raise TypeError(f"Query {i} must be a text or a list of texts, got {type(query).__name__}.")
             if not query:
                 raise ValueError(f"Query {i} is an empty list: at least one text is required.")

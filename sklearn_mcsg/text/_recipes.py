@@ -72,7 +72,8 @@ def make_text_similarity(
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`.
     output : {"similarity", "distance", "divergence", "centered", "kernel"}, default="centered"
-        What to return for each pair: see `ModelComparisonSimilarity`. All but the first and the last are distances.
+        What to return for each pair: see `ModelComparisonSimilarity`. All but ``"similarity"`` and ``"kernel"`` are
+        distances.
     prior_strength : float, default=0.5
         Number of pseudo-vectors in each model. They have the mean and variance of the fitted corpus and are added to
         every text.
@@ -130,8 +131,8 @@ def make_text_embedding(
     Its steps are ``vectorizer``, an `EmbeddingVectorizer`, and ``embedding``, a `GroupEmbedding`. Two parameters follow
     from the kinds of `vectors`:
 
-    - Tables of words only, as of GloVe, word2vec or fastText: ``whiten=0.5`` and ``spread=1``. The features beside them
-      of ``"spelling"`` have ``spread=0``.
+    - Tables of words only, as of GloVe, word2vec or fastText: ``whiten=0.5`` and ``spread=1``. The features of
+      ``"spelling"`` beside them have ``spread=0``.
     - A static model, alone or beside other tables: ``whiten=0.25`` and ``spread=0.5``, because its vectors were trained
       to be averaged.
 
@@ -221,11 +222,11 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
 
     Returns
     -------
-    explanation : PairExplanation or Explanation
-        The cosine of the embeddings as a sum over pairs of words, or the similarity as a sum over words. Its labels are
-        the words, in the order of the texts; those of a text of several thousand words are its different words,
-        with the sums of their weights. Where the order of words counts, as with ``likelihood="trend"``, an explanation
-        of a cosine says how much of it is due to order.
+    explanation : PairExplanation or VectorExplanation
+        The cosine of the embeddings as a sum over pairs of words, or the similarity of the models as a sum over words.
+        Its labels are the words, in the order of the texts. Where this order does not count, a text of several thousand
+        words has each different word once, with the sum of its weights. Where it counts, as with
+        ``likelihood="trend"``, a `PairExplanation` says how much of the cosine is due to order.
 
     Examples
     --------

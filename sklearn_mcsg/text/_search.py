@@ -42,9 +42,10 @@ class TextHits(NamedTuple):
     Attributes
     ----------
     indices : ndarray of shape (n_queries, n_neighbors)
-        Which texts.
+        Indices of the texts; -1 if there are no more.
     scores : ndarray of shape (n_queries, n_neighbors)
-        How well they match: the sum for the distance and the words; if words do not count, minus the distance.
+        Their scores, higher for better matches: the sum for distance and words; minus the distance if words do not
+        count.
     distances : ndarray of shape (n_queries, n_neighbors)
         Their distances: with an embedding, one minus the cosine.
     word_scores : ndarray of shape (n_queries, n_neighbors) or None
@@ -112,7 +113,7 @@ class TextSearch(BaseEstimator):
     -----
     The score of a text is :math:`z + w s^2`. Here :math:`z` is minus its distance from the query, shifted and scaled to
     mean 0 and standard deviation 1 over all texts, :math:`s` is its BM25 score divided by that of a text of average
-    length that has each word of the query once, and :math:`w` is `words`. Words that the query has and no text has are
+    length that has each word of the query once, and :math:`w` is `words`. Words of the query that no text has count
     among them. So the unit of the distances does not matter, and one shared word of many counts little. If no text has
     a word of the query, the distances alone decide.
 
@@ -193,7 +194,7 @@ class TextSearch(BaseEstimator):
             raise TypeError("pipeline must turn texts into groups first: see make_text_embedding.")
         texts = TokenisedTexts.of(X)
         groups = vectorizer.fit_transform(texts)
-        warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
+        warn_of_empty_texts(X, groups.sizes == 0, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
         if len(known) < 2:
             raise ValueError(f"A search needs at least 2 texts that have words, got {len(known)}.")
@@ -224,7 +225,7 @@ class TextSearch(BaseEstimator):
             return self.fit(X)
         texts = TokenisedTexts.of(X)
         groups = self.vectorizer_.transform(texts)
-        warn_of_empty_texts(X, groups, "and are never found", stacklevel=2)
+        warn_of_empty_texts(X, groups.sizes == 0, "and are never found", stacklevel=2)
         known = np.flatnonzero(groups.sizes)
         words = self.words_.extended(words_of(texts[known], _tokenizer_of(self.vectorizer_)))
         index = self.index_

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg._checks import check_positive_integer, check_share
-from sklearn_mcsg.segmentation import ModelComparisonSegmenter, fewest_permutations
+from sklearn_mcsg.segmentation import ModelComparisonSegmenter, check_one_rule, fewest_permutations
 from sklearn_mcsg.text._recipes import check_embedding, make_text_embedding
 from sklearn_mcsg.text._tokenised import TokenisedTexts
 from sklearn_mcsg.text._vectorizer import warn_of_empty_texts
 from sklearn_mcsg.text.terms import Terms
 
-_LEVEL = 0.05
+_MOST_PERMUTATIONS = 1_000_000  # that are made without being asked for: more take hours
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,13 +89,13 @@ def segment_texts(
     n_segments : int, default=None
         Number of segments, of at least two texts each; ``None`` finds it by `level`.
     level : float, default=None
-        Accepted rate of false positives: the largest probability that texts without change are cut anywhere. As many
-        boundaries are found as hold this level, by comparison with the same texts in random order, in blocks that grow
-        as long as segments are long: see ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes
-        `n_segments`. ``None`` means 0.05 if the number of segments is found.
+        Accepted rate of false positives: the largest probability that texts without change are cut anywhere. A
+        boundary must then gain more than the same texts do in random order, in blocks that grow as long as segments are
+        long: see ``block_size="growing"`` of `ModelComparisonSegmenter`. It excludes `n_segments`. ``None`` means 0.05
+        if the number of segments is found.
     n_permutations : int, default=199
-        Number of permutations: random orders of the texts. More are made if the level needs them, in more than 10,000
-        texts at the default level.
+        Number of permutations: random orders of the texts. More are made if the level needs them, as it does in more
+        than 10,000 texts at the default level.
     pipeline : Pipeline, default=None
         Pipeline for texts: an `EmbeddingVectorizer` and a `GroupEmbedding`; ``None`` means ``make_text_embedding()``.
         Its points are scaled to unit length.
@@ -137,20 +137,27 @@ def segment_texts(
         check_positive_integer(n_segments, "n_segments")
     if level is not None:
         check_share(level, "level")
+    check_one_rule(n_segments, level)
     tokenised = TokenisedTexts.of(texts)
+    fewest = fewest_permutations(level, len(tokenised))
+    if fewest > max(n_permutations, _MOST_PERMUTATIONS):
+        raise ValueError(
+            f"level={level} needs {fewest:,} permutations of {len(tokenised)} texts: choose a larger level, or set "
+            f"n_permutations to that number."
+        )
     segmenter = ModelComparisonSegmenter(
         "squared_error",
         n_segments=n_segments,
-        level=_LEVEL if n_segments is None and level is None else level,
+        level=level,
         block_size="growing",
-        n_permutations=max(n_permutations, fewest_permutations(level or _LEVEL, len(tokenised))),
+        n_permutations=max(n_permutations, fewest),
         random_state=random_state,
         verbose=verbose,
     )
     pipeline = clone(make_text_embedding() if pipeline is None else check_embedding(pipeline, "segment_texts"))
     _check_length(len(tokenised), max(2, n_segments or 2), segmenter.min_size)
     groups = pipeline[0].fit_transform(tokenised)
-    warn_of_empty_texts(texts, groups, "and become empty groups", stacklevel=2)
+    warn_of_empty_texts(texts, groups.sizes == 0, "and become empty groups", stacklevel=2)
     points = np.asarray(pipeline[-1].set_params(normalize=True).fit_transform(groups))
     segmenter.fit(points)
     words = Terms.of(tokenised, pipeline[0]).labels_of(segmenter.labels_, n_words)

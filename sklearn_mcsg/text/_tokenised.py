@@ -92,6 +92,11 @@ class Tokens:
         rows = [found[used] for found in self.looked_up]
         return Tokens([self.distinct[i] for i in used], numbers, offsets, rows)
 
+    @property
+    def owners(self) -> np.ndarray:
+        """The text of each token."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
     def lowered(self) -> Tokens:
         """The tokens in lower case."""
         places = Places()

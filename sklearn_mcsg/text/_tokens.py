@@ -98,7 +98,7 @@ def tokenize(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        A text in any script that separates words.
+        A text in any script that puts spaces between words.
 
     Returns
     -------

@@ -50,9 +50,9 @@ _MANY_WITHOUT_SPACES = 0.2  # share of distinct words
 class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn texts into groups of weighted word vectors.
 
-    Each text becomes the group of its words' vectors, labelled by the words. The defaults are recommended for texts in
-    English. The settings of the paper are ``weighting=None, unit_norm=False, pad_token=".", unknown="ignore",
-    punctuation=True``, with a table of words.
+    Each text becomes the group of its words' vectors, labelled by the words. The defaults are the recommended settings
+    for texts in English. The settings of the paper are ``weighting=None, unit_norm=False, pad_token=".",
+    unknown="ignore", punctuation=True``, with a table of words.
 
     Parameters
     ----------
@@ -94,7 +94,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     unknown : {"spelling", "ignore", "error"}, default="spelling"
         What becomes of words that a table of words lacks. ``"spelling"`` looks up the parts of compounds, and gives
         other words a vector made from their spelling: it resembles those of words that are spelled alike, and of no
-        others. ``"ignore"`` leaves them out. In a static model every word has a vector.
+        others. ``"ignore"`` leaves them out, and ``"error"`` raises an error. In a static model every word has a
+        vector.
     punctuation : bool, default=False
         Whether punctuation, bullets, rules and runs of dots count as words. Signs of percent and currency and emoji do
         in any case.
@@ -295,7 +296,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         groups : Groups
             One per text, on a shared table.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "oov_rate_")  # looking at all attributes fails while another thread adds one
         table = self._opened()
         return self._to_groups(self._look_up(self._tokens(X, table), table, stacklevel=2), X)
 
@@ -400,7 +401,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def _to_groups(self, found: Found, X: Any) -> Groups:
         groups = self._weighted(found)
-        warn_of_empty_texts(X, groups, "and become empty groups", stacklevel=3)
+        warn_of_empty_texts(X, groups.sizes == 0, "and become empty groups", stacklevel=3)
         groups.index = X.index if hasattr(X, "iloc") else None
         return groups
 
@@ -491,13 +492,12 @@ def _warn_without_spaces(tokens: Tokens, stacklevel: int) -> None:
         )
 
 
-def warn_of_empty_texts(texts: Any, groups: Groups, fate: str, stacklevel: int) -> None:
-    """Warn if texts have no words, unless they are `TokenisedTexts`; `fate` says what becomes of them."""
-    empty = groups.sizes == 0
+def warn_of_empty_texts(texts: Any, empty: np.ndarray, fate: str, stacklevel: int) -> None:
+    """Warn if texts have no words, unless they are `TokenisedTexts`; `fate` says what becomes of the `empty` ones."""
     if empty.any() and not isinstance(texts, TokenisedTexts):
         n_empty, first = np.count_nonzero(empty), np.argmax(empty)
         warnings.warn(
-            f"{n_empty} of {len(groups)} texts have no words (the first is text {first}) {fate}.",
+            f"{n_empty} of {len(empty)} texts have no words (the first is text {first}) {fate}.",
             stacklevel=stacklevel + 1,
         )
 

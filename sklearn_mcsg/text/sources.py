@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_mcsg._disk import content_of
 from sklearn_mcsg._extras import import_extra
-from sklearn_mcsg.groups.checks import check_numeric
+from sklearn_mcsg.groups.checks import as_array, check_numeric
 from sklearn_mcsg.text import _static as static
 from sklearn_mcsg.text._files import load_word_vectors
 from sklearn_mcsg.text.tables import PieceIds, SideBySide, SpellingTable, StaticTable, Table, WordTable, blocks_of
@@ -198,7 +198,8 @@ def _from_mapping(vectors: Mapping[str, Any]) -> WordTable:
 
 def _checked(words: Any, vectors: Any) -> WordTable:
     words = words.tolist() if isinstance(words, np.ndarray) else list(words)
-    vectors = check_numeric(np.asarray(vectors), "vectors")
+    pair = "The second of a tuple (words, array), where several tables are a list,"
+    vectors = check_numeric(as_array(vectors, pair), "vectors")
     if vectors.ndim != 2 or len(words) != len(vectors) or not words or not vectors.shape[1]:
         raise ValueError(
             f"Word vectors must be a 2-d array with one row for each word, got {len(words)} words and shape "

@@ -271,7 +271,7 @@ class SideBySide:
     in_order : WordTable or None
         The first table of words, whose order gives their frequencies.
     kept : object
-        The words that vectors were made for when most were asked for, because they are likely to be asked for again.
+        The vectors of the largest set of words that was asked for, which is likely to be asked for again.
     """
 
     kept: Any = None

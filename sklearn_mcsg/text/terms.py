@@ -58,7 +58,7 @@ class Terms:
         names, words, codes = _words(tokens)
         n_texts, n_words = len(tokens), max(1, len(words))
         weights = of_tokens[words]
-        text_of = np.repeat(np.arange(n_texts), np.diff(tokens.offsets))
+        text_of = tokens.owners
         codes = codes[tokens.numbers]
         kept = codes >= 0
         present = _incidence(text_of[kept], codes[kept], (n_texts, len(words)))

@@ -97,5 +97,5 @@ plt.show()
 # the mean and SIF do: the embedding learns and whitens its axes, 360 texts are few for that, and the last components
 # are mostly noise. Its leading components are level with the averages, as they are with any number from 16 to 128. The
 # 32 components are also the best start from average linkage, but that depends on their number. The linear classifier
-# weighs the components itself, and the differences of the four are small; the averages serve it slightly better. On
+# weights the components itself; its accuracies differ little, and the averages are slightly better. On
 # corpora of 1500 texts all components make clusters that are as good as those of means, or better (:doc:`/grouping`).

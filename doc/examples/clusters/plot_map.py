@@ -3,7 +3,7 @@ A map of texts
 ==============
 
 What is a collection of texts about, at a glance? Once every text is a vector, t-SNE or UMAP draw a map of the
-collection on which neighbours in meaning lie side by side. This example maps 360 short texts by
+collection on which texts of similar meaning lie side by side. This example maps 360 short texts by
 :func:`~sklearn_mcsg.make_text_embedding`, colours them by topic, and asks how many neighbours on the map share a topic.
 """
 

@@ -3,8 +3,8 @@ Clustering short texts
 ======================
 
 Can texts be clustered by topic without knowing the topics or their number? :func:`~sklearn_mcsg.cluster_texts` embeds
-each text, links it to its nearest neighbours, and finds clusters in this graph. The words that distinguish a
-cluster say what it is about. The topics of these texts are known, so the result can be checked.
+each text, links it to its nearest neighbours, finds clusters in this graph, and lists the words that distinguish each
+cluster. The topics of these texts are known, so the result can be checked.
 """
 
 import matplotlib.pyplot as plt
@@ -50,8 +50,9 @@ ax.set(xlabel="clusters", ylabel="topics")
 plt.show()
 
 # %%
-# Animals have no cluster of their own: most of their texts are with those on travel. A text near the centre of its
-# cluster is typical of it. The texts farthest from any centre fit nowhere.
+# Every topic has a cluster of its own. That of animals is the smallest, because nearly half of the texts on animals are
+# with other topics. A text near the centre of its cluster is typical of it. The texts farthest from the centre of their
+# cluster fit nowhere.
 
 for i in clusters.outliers[:3]:
     print(f"{clusters.distances[i]:.2f}  {clusters.texts[i]}")
@@ -118,8 +119,8 @@ left.legend(frameon=False, fontsize="small")
 plt.show()
 
 # %%
-# Of the distances, those of ``SIF`` make the best clusters by linkage, but the communities above agree with the topics
+# Of the distances, those of ``SIF`` make the best clusters by linkage, but the clusters above agree with the topics
 # more. Words of one text are correlated; treated as independent observations, they support 17 clusters. If each text
 # counts as one observation, the 360 texts support no division at all: every further cluster has 612 parameters, the
-# means and variances of 306 features, which is too many for 30 texts. Communities come closest to the number of topics
-# here.
+# means and variances of 306 features, which is too many for 30 texts. ``cluster_texts`` comes closest to the number of
+# topics here.

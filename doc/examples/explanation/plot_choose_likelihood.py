@@ -75,8 +75,8 @@ plt.show()
 
 # %%
 # AIC assumes large samples. With three to five vectors per group, hardly more than the number of features, a full
-# covariance overfits, and AIC strongly prefers it whatever the true model is. From eight vectors on, AIC is always
-# right.
+# covariance overfits, and AIC strongly prefers it whatever the true model is. From eight vectors on, AIC is right
+# in all panels.
 #
 # The evidence does not make this mistake. It learns its prior from the groups it is fitted to. With this prior, a
 # flexible model behaves like a simple one if the true model is simple: in the lower left panel the three scores are

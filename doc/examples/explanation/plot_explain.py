@@ -41,7 +41,7 @@ plt.show()
 # matches "cat", and "sleeps" matches "dozed", "warm" and "sofa". In the second pair "bank" matches itself as well as
 # "river", "interest" and "rate": a word has one vector, whatever it means in a text. The embedding therefore takes the
 # texts for more similar than they are, and only one in 25 random pairs is at least as near. Function words have little
-# weight. All squares sum to the cosine; ``order`` is the part of it that is due to the order of the words.
+# weight. The squares sum to the cosine; ``order`` is the part of it that is due to word order.
 #
 # Features
 # --------

@@ -2,9 +2,10 @@
 TIC and AIC for misspecified models
 ===================================
 
-Which penalty is correct if the model does not quite fit? The penalty of AIC is the number of parameters, which is
-correct if the model is true. The penalty of TIC is Takeuchi's trace, estimated from the vectors, which is also correct
-if the model is misspecified. This example fits normal distributions to vectors with light, normal and heavy tails.
+Which penalty is correct if the model is misspecified? The penalty of AIC is the number of parameters, which is correct
+if the model is true. The penalty of TIC is Takeuchi's trace, estimated from the vectors, which is also correct for a
+misspecified model if groups are large. This example fits normal distributions to vectors with light, normal and heavy
+tails.
 """
 
 import matplotlib.pyplot as plt

@@ -84,7 +84,7 @@ def summaries(bags):
 
 def with_svc(*steps, **params):
     """Put a support vector machine after other steps."""
-    return GridSearchCV(make_pipeline(*steps, SVC(**params)), {"svc__C": [0.1, 1, 10, 100]})
+    return make_pipeline(*steps, GridSearchCV(SVC(**params), {"C": [0.1, 1, 10, 100]}))
 
 
 trees = ExtraTreesClassifier(200, random_state=0)

@@ -4,7 +4,7 @@ Sounds as groups of frames
 
 Can groups with the same mean be told apart? A note can be played in four styles: steady, vibrato, tremolo and glide.
 Their mean spectra differ little; the difference is in how the spectra vary. A sound of any length is a group with one
-vector per short frame, and the comparison is a pipeline step like any other transformer.
+vector per short frame, and the comparison is a step of a pipeline.
 """
 
 import matplotlib.pyplot as plt

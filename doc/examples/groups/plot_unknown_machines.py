@@ -2,7 +2,7 @@
 Known and unknown machines from their sensors
 =============================================
 
-Which machine made a recording, and is it one that we know at all? Each recording of six vibration sensors is a group,
+Which machine made a recording, and is it a known one at all? Each recording of six vibration sensors is a group,
 with one vector per moment. A class is the pooled model of the recordings of one machine. The example classifies
 recordings of known machines, rejects those of an unknown one, and then learns it.
 """
@@ -83,7 +83,7 @@ train = np.array([i for i in known if i % 2 == 0])
 test = np.setdiff1d(np.arange(len(names)), train)
 classifier = ModelComparisonClassifier("full", reject=True).fit(groups[train], names[train])
 predicted = classifier.predict(groups[test])
-share = np.min(-classifier.decision_function(groups[test]) / classifier.thresholds_, axis=1)
+beyond = np.min(-classifier.decision_function(groups[test]) - classifier.thresholds_, axis=1)
 strange = names[test] == "mixer"
 print(f"rejected: {np.mean(predicted[strange] == 'none'):.2f} of the mixer's recordings")
 print(f"          {np.mean(predicted[~strange] == 'none'):.2f} of the others")
@@ -91,11 +91,11 @@ print(f"          {np.mean(predicted[~strange] == 'none'):.2f} of the others")
 # %%
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), width_ratios=[1.2, 1], layout="constrained")
-bins = np.linspace(0, share.max(), 30)
-left.hist(share[~strange], bins, color="#0072B2", alpha=0.8, label="known machines")
-left.hist(share[strange], bins, color="#E69F00", alpha=0.8, label="the mixer")
-left.axvline(1, color="0.2", ls="--", lw=1, label="threshold")
-left.set(xlabel="divergence from a machine / its threshold, least", ylabel="recordings")
+bins = np.linspace(beyond.min(), beyond.max(), 30)
+left.hist(beyond[~strange], bins, color="#0072B2", alpha=0.8, label="known machines")
+left.hist(beyond[strange], bins, color="#E69F00", alpha=0.8, label="the mixer")
+left.axvline(0, color="0.2", ls="--", lw=1, label="threshold")
+left.set(xlabel="least divergence from a machine beyond its threshold", ylabel="recordings")
 left.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
 rows, columns = [*MACHINES, "mixer"], [*MACHINES, "none"]
 counts = np.array([[np.sum((names[test] == a) & (predicted == b)) for b in columns] for a in rows])
@@ -125,6 +125,6 @@ print(f"machines: {', '.join(classifier.classes_)}")
 print(f"recognised: {np.mean(classifier.predict(groups[mixer[5:]]) == 'mixer'):.2f} of the mixer's other recordings")
 
 # %%
-# Rejection costs nothing but a threshold: the divergences of left-out recordings from their own machine tell how far a
-# recording of a known machine can be. Where one model describes a class, as here, a class of five recordings is enough
-# to recognise it. Where it does not, an embedding with a classifier of your choice is the better tool.
+# Rejection needs no examples of unknown machines: the divergences of left-out recordings from their own machine tell
+# how far a recording of a known machine can be. Where one model describes a class, as here, a class of five recordings
+# is enough to recognise it. Where it does not, an embedding with a classifier of your choice is the better tool.

@@ -79,5 +79,5 @@ plt.show()
 # these blocks need; joblib combines small blocks into one task. In the matrix, the six sources appear as squares and
 # the group sizes as stripes, because distances grow with size. On one machine, threads are enough. If the matrix does
 # not fit into memory, :class:`~sklearn_mcsg.GroupNeighbors` runs on the same cluster and keeps only the nearest groups.
-# If not even the groups do, :class:`~sklearn_mcsg.PartitionedNeighbors` leaves them in their files: it learns from all
-# files, searches them and the corpus itself, and saves its index from the workers.
+# If not even the groups do, :class:`~sklearn_mcsg.PartitionedNeighbors` leaves them in their files: workers read the
+# files, index and search them, and save the index.

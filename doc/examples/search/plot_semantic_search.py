@@ -2,7 +2,7 @@
 Semantic search
 ===============
 
-Which texts are closest in meaning to a question, even if they share few words with it or none? Each text is a group of
+Which texts are closest in meaning to a question, even if they share few words with it, or none? Each text is a group of
 word vectors, and :class:`~sklearn_mcsg.GroupNeighbors` finds the nearest groups. The usual alternatives are the cosine
 of the mean vectors, and a search for the words themselves. This example compares them on 360 short texts on 12 topics.
 """
@@ -111,7 +111,7 @@ for query in ("the storm at sea", '"the storm" at sea'):
 # %%
 # Both indices give the same first answers, all on the topic. A word can mislead further answers: the kitten sleeps, and
 # so do a patient and six holiday guests. The cosines of means are all large, because texts share much that is not their
-# topic; the output ``centered`` of model comparison takes that away.
+# topic; the output ``centered`` of model comparison removes this common part.
 #
 # Over all texts, the cosine of means is slightly ahead of model comparison with its default likelihood, ``diag``, which
 # estimates the variances of 306 features from 11 to 20 words. One variance is enough here: ``spherical`` is better than
@@ -119,6 +119,6 @@ for query in ("the storm at sea", '"the storm" at sea'):
 # of the cosine of means (:doc:`/paper`).
 #
 # The embedding learns its axes from the corpus, and 360 texts are few for that. Words help little here: these texts are
-# short, and two texts on one topic seldom share a word that says so. They count by the square of the share of the
-# query's words that a text has, so a single common word does little harm. Where queries are names or jargon, or one
-# particular text is looked for, words are worth much more: :doc:`/guide/retrieval` shows both cases.
+# short, and two texts on one topic seldom share a word of that topic. A single common word does little harm, because
+# the share of the query's words that a text has is squared. Words help much more with names or jargon, or if you look
+# for one particular text: :doc:`/guide/retrieval` shows both cases.

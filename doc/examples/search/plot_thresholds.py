@@ -3,9 +3,9 @@ Calibrated thresholds
 =====================
 
 How large must a cosine be for two texts to count as similar? A cosine has no natural threshold, but random pairs of a
-corpus show which cosines occur by chance. :func:`~sklearn_mcsg.calibrate_texts` learns these, ``pvalue`` and
-``similar`` compare a pair with random pairs of its length, and :func:`~sklearn_mcsg.find_duplicates` searches a whole
-collection in the same way.
+corpus show which cosines occur by chance. :func:`~sklearn_mcsg.calibrate_texts` learns these. ``pvalue`` and
+``similar`` compare a pair with random pairs of its length. :func:`~sklearn_mcsg.find_duplicates` learns a threshold for
+a whole collection in the same way.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ from sklearn_mcsg.datasets import load_short_texts
 # Calibration
 # -----------
 #
-# Half of the short texts are used to fit and to calibrate. ``cv=5`` compares them as new texts are compared. The other
-# half provides three kinds of pairs: random pairs, pairs on the same topic, and texts paired with a damaged copy of
-# themselves, in which every other word is missing.
+# Half of the short texts are used to fit and to calibrate. ``cv=5`` compares them in folds, as if they were new texts.
+# The other half provides three kinds of pairs: random pairs, pairs on the same topic, and texts paired with a damaged
+# copy of themselves, in which every other word is missing.
 
 texts = load_short_texts()
 rng = np.random.default_rng(0)
@@ -70,9 +70,10 @@ plt.show()
 
 # %%
 # The level holds: among random pairs of texts that were not used for calibration, the share called similar is no
-# larger than the level, and at 0.01 a third smaller. It holds for texts of this kind only: pairs of headlines need
-# headlines to be calibrated with. Texts on one topic are closer than chance, but overlap with random pairs; 8 % of them
-# are called similar at level 0.01. Nearly all damaged copies are found from that level on, and four of five at 0.005.
+# larger than the level, and at 0.01 a third smaller. It holds for texts of this kind only: to compare
+# headlines, calibrate with headlines. Texts on one topic are closer than chance, but overlap with random pairs; 8 % of
+# them are called similar at level 0.01. Nearly all damaged copies are found from that level on, and four of five at
+# 0.005.
 #
 # Duplicates
 # ----------
@@ -99,8 +100,8 @@ for found in others:
 
 # %%
 # Copies can be separated from other texts, but the extrapolated level is not the rate of errors. It describes the tail
-# of unrelated pairs, while one pair in twelve is on one topic here, and many of those are nearer than that tail allows:
-# at one in a million, 56 sets contain different texts, where a tenth of a pair is to be expected. So lower the level
-# until the sets are what you look for. The strictest level here finds all copies, and the different texts that it joins
+# of unrelated pairs. Here one pair in twelve is on one topic, and many of those are nearer than that tail allows: at
+# one in a million, 56 sets contain different texts, where a tenth of a pair is to be expected. So lower the level until
+# the sets are what you look for. The strictest level here finds all copies, and the different texts that it joins
 # are paraphrases. Where a copy must have the same words, :func:`~sklearn_mcsg.find_duplicate_texts` compares these as
 # well. It joins none of the paraphrases, and none of the copies, which lack half of their words.

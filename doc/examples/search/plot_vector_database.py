@@ -73,7 +73,7 @@ plt.show()
 folder.cleanup()
 
 # %%
-# The database knows nothing of groups or models: it stores vectors and compares them by cosine. Everything it offers,
-# such as conditions, indexes for billions of rows and several machines, works on groups. ``n_components=64`` keeps the
-# leading components only, which makes the column smaller. All components find the same texts for this query; the order
-# of words needs them all (:doc:`/guide/embedding`).
+# The database knows nothing of groups or models: it stores vectors and compares them by cosine. What it offers for
+# vectors, such as conditions, indexes and several machines, therefore works on groups. ``n_components=64`` keeps the
+# leading components only, which makes the column smaller. All components find the same texts for this query; word
+# order needs all of them (:doc:`/guide/embedding`).

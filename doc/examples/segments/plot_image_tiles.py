@@ -4,7 +4,7 @@ Segmenting images into regions
 
 Which parts of an image belong together, and how many kinds of region are there? The image is cut into square tiles, and
 each tile is a group. Its vectors are pixels, described by their colour and the gradient of the brightness. Tiles are
-merged as long as one model explains them better than two, so the number of regions need not be given.
+merged as long as one model explains them better than two, so you need not give the number of regions.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Phases of a machine
 ===================
 
-Where does a machine change its way of working? Three sensors record a mixer that is filled, runs, runs unevenly
-because a bearing wears out, and stops. Some changes shift a reading, others only its spread or how two readings move
-together. A model of each segment sees all of them.
+When does a machine change its behaviour? Three sensors record a mixer that is filled, runs, runs unevenly because a
+bearing wears out, and stops. Some changes shift a reading, others only its spread or how two readings vary together. A
+model of each segment detects all of them.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ truth = np.cumsum(list(phases.values()))[:-1]
 # %%
 # The best partition of all
 # -------------------------
-# The number of segments follows from the criterion. ``full`` also models how readings move together.
+# The number of segments follows from the criterion. ``full`` also models how readings vary together.
 
 segmenter = ModelComparisonSegmenter("full").fit(X)
 print("true boundaries", truth.tolist())
@@ -51,8 +51,8 @@ segmenter.plot()
 plt.show()
 
 # %%
-# Means alone do not see the worn bearing
-# ---------------------------------------
+# Means alone misplace the worn bearing
+# -------------------------------------
 # With the right number given, the squared error misplaces the third boundary by twenty rows.
 
 means = ModelComparisonSegmenter("squared_error", n_segments=5).fit(X)
@@ -80,5 +80,5 @@ explanation = segmenter.explain(2)
 print(explanation)
 
 # %%
-# The boundaries are those of the machine, and nobody had to choose a threshold or a penalty. Where readings change
-# their means only, ``likelihood="squared_error"`` has fewer parameters to pay for and is the better choice.
+# The boundaries found are those of the machine, without a threshold or a penalty to choose. Where only the
+# means of readings change, ``likelihood="squared_error"`` has fewer parameters and is the better choice.

@@ -21,7 +21,7 @@ from sklearn_mcsg.datasets import load_short_texts
 #
 # Human ratings are graded. Here only the topics of the texts are known, so a pair is rated 1 if both texts are on the
 # same topic and 0 otherwise. This gold standard is coarse: half of the pairs are tied at each rating, so even a perfect
-# ranking has a rank correlation below 1, which is printed below.
+# ranking has a rank correlation below 1. It is printed below.
 
 texts = load_short_texts()
 rng = np.random.default_rng(0)

@@ -5,8 +5,8 @@ Weights and priors for texts
 How much should each word count? "The" occurs in most texts and carries no meaning. Weights are fractional counts of
 vectors, and pseudo-vectors of the whole corpus stabilise the estimates for short texts. This example shows the weights
 of raw word vectors, those of GloVe, and how weights and priors affect the nearest neighbours of 360 short texts. The
-default vectors include a static model, whose training already made the lengths of its vectors weights, so ``"norm"``
-alone is their default (:doc:`/guide/text`).
+default vectors include a static model, whose training already put the importance of words into the lengths of its
+vectors, so their default is ``"norm"`` alone (:doc:`/guide/text`).
 """
 
 import matplotlib.pyplot as plt

@@ -19,8 +19,8 @@ const withColumns = (i, ...further) => {
   return html("li", {}, textButton(i, ...further, ...below));
 };
 
-// Texts, each of which is followed by how often it is among them if that is more than once: only the first is kept. Texts
-// with other values in their columns are other texts.
+// The different ones of some texts, each with how often it is among them. Equal texts with other values in their columns
+// are different.
 const distinctOf = some => {
   const seen = new Map();
   for (const i of some) {

@@ -115,7 +115,7 @@ const drawHeat = (explanation, value) => {
   const { rows, columns, matrix } = condensed(explanation), pairs = strongest(explanation);
   const most = magnitude(matrix.flat()) || 1, sum = matrix.flat().reduce((u, v) => u + v, 0);
   const heading = name => html("th", { scope: "col" }, html("span", {}, name));
-  const head = html("tr", {}, html("th", { class: "corner" }), ...columns.map(heading));
+  const head = html("tr", {}, html("th"), ...columns.map(heading));
   const body = matrix.map((row, r) =>
     html("tr", {}, html("th", { scope: "row" }, rows[r]), ...row.map(v => cell(v, most))));
   const told = pairs.length ? `: ${pairs.join(", ")}` : "";
