@@ -884,6 +884,15 @@ def test_dedupe(mcsg, corpus):
     assert "level=0.001 needs at least 50" in mcsg("dedupe", corpus, "--level", 1e-3, code=1).err
 
 
+@pytest.mark.parametrize(("option", "kept"), [((), [0, 2]), (("--unique",), [0, 1])])
+def test_dedupe_keeps_columns_in_json(mcsg, tmp_path, option, kept):
+    own = [{"id": 7, "ok": True, "text": TEXTS[0]}, {"id": 8, "text": TEXTS[1]}, {"id": 9.5, "text": TEXTS[0]}]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(map(json.dumps, own)))
+    found = json.loads(mcsg("dedupe", path, *option, "--format", "json").out)
+    assert [{name: row[name] for name in ("id", "ok", "text")} for row in found] == [{"ok": None, **own[i]} for i in kept]
+
+
 def test_dedupe_by_overlap(mcsg, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("The ferry leaves at nine. Bring a ticket.\nThe ferry leaves at 9. Children pay half.\nA cat\n")
@@ -905,10 +914,11 @@ def test_dedupe_against_another_file(mcsg, tmp_path, monkeypatch):
     )
     assert "2 of 3 texts of " in table.err
     found = json.loads(mcsg("dedupe", train, "--against", test, *column, "--format", "json").out)
-    assert [(row["line"], row["text"], row["against_line"], row["against_text"]) for row in found] == [
-        (2, "A storm in the north", 5, "the stomr in the north"),
-        (4, "My puppy is ill", 3, "MY PUPPY IS ILL!"),
+    assert [list(row.values()) for row in found] == [
+        [2, "7", "A storm in the north", "x", 5, "the stomr in the north"],
+        [4, "9", "My puppy is ill", "z", 3, "MY PUPPY IS ILL!"],
     ]
+    assert list(found[0]) == ["mcsg_line", "id", "review", "line", "against_line", "against_text"]
     rows = list(csv.DictReader(io.StringIO(mcsg("dedupe", train, "--against", test, *column, "--format", "csv").out)))
     assert [(row["mcsg_line"], row["id"], row["line"], row["against_line"]) for row in rows] == [
         ("2", "7", "x", "5"),

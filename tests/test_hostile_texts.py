@@ -1,4 +1,4 @@
-"""Texts that nobody meant to write: twice the text takes twice the time, and memory in proportion."""
+"""Texts that nobody meant to write: the time to read them grows with their length, and memory in proportion."""
 
 import gc
 import time
@@ -15,8 +15,9 @@ from sklearn_mcsg.text._tokenised import Tokens
 from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import FOLDED, fold
 
-LENGTH = 2**14  # characters, which take milliseconds
-MOST_GROWTH = 2 * 2**0.5  # of the time for twice the length: halfway from linear (2) to quadratic (4)
+LENGTH = 2**12  # characters of the shorter text
+TIMES = 8  # as many characters in the longer one
+MOST_GROWTH = 2 * TIMES  # of the time: twice what linear growth takes, a quarter of what quadratic growth takes
 ATTEMPTS = 8  # of which the fastest counts
 
 KINDS = {  # what is repeated, and what stands at the end
@@ -132,20 +133,20 @@ def seconds(read, text):
 
 
 def growth(read, kind):
-    """How many times as long twice the text takes, by the fastest of several attempts."""
-    texts = hostile(kind, LENGTH), hostile(kind, 2 * LENGTH)
-    single = double = np.inf
+    """How many times as long the longer text takes, by the fastest of several attempts."""
+    texts = hostile(kind, LENGTH), hostile(kind, TIMES * LENGTH)
+    shorter = longer = np.inf
     for attempt in range(ATTEMPTS):
-        single, double = min(single, seconds(read, texts[0])), min(double, seconds(read, texts[1]))
-        if attempt and double <= MOST_GROWTH * single:
+        shorter, longer = min(shorter, seconds(read, texts[0])), min(longer, seconds(read, texts[1]))
+        if attempt and longer <= MOST_GROWTH * shorter:
             break
-    return double / single
+    return longer / shorter
 
 
 @pytest.mark.thread_unsafe(reason="the time of the process is that of all threads")
 @pytest.mark.filterwarnings("ignore:.*scripts that put no spaces between words")
 @pytest.mark.parametrize("reader", READERS)
-def test_twice_the_text_takes_twice_the_time(reader):
+def test_the_time_grows_with_the_length(reader):
     assert len(KINDS) >= 60
     gc.disable()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     by_words_alone = options.threshold is None and options.level is None
     if by_words_alone and (options.likelihood is not None or options.weighting is not None):
         raise ValueError("--likelihood and --weighting are for embeddings: add --threshold or --level.")
-    corpus = open_corpus(options, options.corpus, keep_columns=options.format == "csv")
+    corpus = open_corpus(options, options.corpus, keep_columns=options.format != "table")
     other = None if options.against is None else open_other(options, options.against, options.against_column)
     texts = TokenisedTexts.of(corpus.texts)
     pipeline = make_embedding(options)
@@ -52,8 +53,9 @@ def _show_duplicates(options: argparse.Namespace, corpus: Corpus, sets: list[np.
         _show_unique(options, corpus, extra)
         return
     places = ((number, i) for number, members in enumerate(sets, start=1) for i in members)
-    records = (corpus.record(i, {"set": number, "line": corpus.lines[i]}) for number, i in places)
-    fields = list(corpus.record(0, {"set": 0, "line": 0}))
+    record = _maker_of_records(options, corpus)
+    records = (record(i, {"set": number, "line": corpus.lines[i]}) for number, i in places)
+    fields = list(record(0, {"set": 0, "line": 0}))
     terminal.show_records(records, options.format, _show_sets, fields=fields)
     removable = f"{len(extra):,} of {count(len(corpus.texts), 'text')} can be removed."
     tell(options, f"{count(len(sets), 'set')} of near-duplicates; {removable}")
@@ -64,21 +66,29 @@ def _show_matches(options: argparse.Namespace, corpus: Corpus, other: Corpus, ma
         _show_unique(options, corpus, set(matches[:, 0].tolist()))
         return
 
-    def record(i: int, j: int) -> dict[str, Any]:
-        found = {"against_line": other.lines[j], "against_text": other.texts[j]}
-        return corpus.record(i, {"line": corpus.lines[i]}, found)
+    record = _maker_of_records(options, corpus)
 
-    records = (record(i, j) for i, j in matches.tolist())
+    def matched(i: int, j: int) -> dict[str, Any]:
+        found = {"against_line": other.lines[j], "against_text": other.texts[j]}
+        return record(i, {"line": corpus.lines[i]}, found)
+
+    records = (matched(i, j) for i, j in matches.tolist())
     short = Path(corpus.name).name, Path(other.name).name
     show = partial(_show_matched, short if short[0] != short[1] else (corpus.name, other.name))
-    terminal.show_records(records, options.format, show, fields=list(record(0, 0)))
+    terminal.show_records(records, options.format, show, fields=list(matched(0, 0)))
     tell(options, f"{len(matches):,} of {count(len(corpus.texts), 'text')} of {corpus.name} are also in {other.name}.")
 
 
 def _show_unique(options: argparse.Namespace, corpus: Corpus, left_out: set[int]) -> None:
-    kept = (corpus.record(i, {"line": line}) for i, line in enumerate(corpus.lines) if i not in left_out)
-    terminal.show_records(kept, options.format, _show_texts, fields=list(corpus.record(0, {"line": 0})))
+    record = _maker_of_records(options, corpus)
+    kept = (record(i, {"line": line}) for i, line in enumerate(corpus.lines) if i not in left_out)
+    terminal.show_records(kept, options.format, _show_texts, fields=list(record(0, {"line": 0})))
     tell(options, f"{len(corpus.texts) - len(left_out):,} of {count(len(corpus.texts), 'text')} kept.")
+
+
+def _maker_of_records(options: argparse.Namespace, corpus: Corpus) -> Callable[..., dict[str, Any]]:
+    """A function that returns the columns of a text beside fields of its own, in the chosen format."""
+    return partial(corpus.record, as_json=options.format == "json")
 
 
 def _show_texts(records: list[dict[str, Any]]) -> None:
