@@ -4,7 +4,7 @@ BIN := .venv/bin
 TEXTS := sklearn_mcsg/datasets/short_texts.csv
 unexport PYTHONPATH  # or pip would find the sources there, and install nothing
 
-.PHONY: demo test test-oldest chromium lint review bench bench-scale bench-segments paper frames bags certainty paper-pdf doc dist release-check clean
+.PHONY: demo test coverage test-oldest chromium lint review bench bench-scale bench-segments paper frames bags certainty paper-pdf doc dist release-check clean
 
 demo: .venv/text
 	@mkdir -p demo
@@ -20,15 +20,17 @@ define demonstrate
 	@echo
 endef
 
-# The built wheel is tested, in an environment of its own, away from the sources. First, four threads run each test of
-# some estimators at once: they share tables, caches, compiled code and settings of the process, so tests of all products
-# of options and of other processes are left out. Then all tests run on all cores, one process each: more threads inside
-# them would only wait for each other.
+# The built wheel is tested, in an environment of its own, away from the sources. The tests run on all cores, one process
+# each: more threads inside them would only wait for each other.
 test: dist chromium
+	$(call test-wheel,.test/newest)
+
+# The same, a quarter slower.
+coverage: dist chromium
 	$(call test-wheel,.test/newest,,--cov)
 
 test-oldest: dist chromium
-	$(call test-wheel,.test/oldest,--constraint tests/oldest.txt,)
+	$(call test-wheel,.test/oldest,--constraint tests/oldest.txt)
 
 define test-wheel
 	test -f $(1)/ready || { rm -rf $(1) && $(PYTHON) -m venv $(1)/venv \
@@ -38,14 +40,11 @@ define test-wheel
 	rm -rf $(1)/copy && mkdir $(1)/copy
 	cp -r tests benchmarks doc README.md SECURITY.md pyproject.toml $(1)/copy
 	rm -rf $(1)/copy/doc/_build $(1)/copy/doc/auto_examples $(1)/copy/doc/generated
-	cd $(1)/copy && $(PYTEST) --parallel-threads 4 -k "not ($(ALONE))" $(SHARED)
 	cd $(1)/copy && $(PYTEST) $(3) --pyargs tests README.md doc sklearn_mcsg
 endef
 # A thread that waits leaves its core to the other workers.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive \
 	../venv/bin/python -m pytest --numprocesses auto --dist worksteal
-ALONE := scikit_learn_checks or oracle or laws_of_the_outputs or extreme_values or leaving_out or another_process
-SHARED := $(addprefix tests/test_,embedding.py neighbors.py classification.py search.py similarity.py)
 
 # The report is tested in a browser; without one these tests are skipped.
 chromium:

@@ -116,14 +116,14 @@ def table(found):
     return "\n".join([*lines, *(f"| {name} | {' | '.join(values)} |" for name, values in every.items())])
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--to", type=Path, default=Path("doc/results/bags"))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--trees", type=int, default=300)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     announce(__doc__, options.to)
     found = measured(options.data, options.repeats, options.folds, options.trees)
     write_results(options.to, {"accuracy": table(found)})

@@ -261,9 +261,9 @@ def tables(quick=False):
     with tempfile.TemporaryDirectory() as folder, new_process() as shared:
         call = partial(call_in, shared) if quick else alone
         path, queries = f"{folder}/texts.txt", f"{folder}/queries.txt"
-        n_queries, n_topics = (50, 100) if quick else (1000, N_TOPICS)
+        n_queries, n_topics = (20, 50) if quick else (1000, N_TOPICS)
         call(write_texts, queries, n_queries, 2, n_topics)
-        for n_texts in (1000,) if quick else (100_000, 1_000_000):
+        for n_texts in (300,) if quick else (100_000, 1_000_000):
             call(write_texts, path, n_texts, 0, n_topics)
             methods = {f"**{recipe}**": partial(search, recipe) for recipe in RECIPES}
             for method, function in {**methods, "averages, faiss": search_averages}.items():

@@ -10,10 +10,14 @@ COMBINATIONS = [(l, c) for l, c in product(LIKELIHOODS, CRITERIA) if not CRITERI
 
 
 def pytest_configure(config):
-    """Register the marker of pytest-run-parallel, which may not be installed."""
+    """Register the markers of pytest-run-parallel, which may not be installed."""
     config.addinivalue_line("markers", "thread_unsafe(reason): the test is not run by several threads at once")
+    config.addinivalue_line("markers", "force_parallel_threads(n): the test is run by n threads at once")
 
 
+# Threads that use estimators at once share tables, caches, compiled code and settings of the process.
+by_several_threads = pytest.mark.force_parallel_threads(4)
+by_one_thread = pytest.mark.force_parallel_threads(1)  # long tests of all products of options, and other processes
 traces_memory = pytest.mark.thread_unsafe(reason="tracemalloc counts what all threads take")
 
 

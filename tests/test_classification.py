@@ -7,7 +7,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, Exponential, Ragged
+from conftest import COMBINATIONS, Exponential, Ragged, by_one_thread, by_several_threads
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.calibration import CalibratedClassifierCV
@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import (
 
 from sklearn_mcsg import LIKELIHOODS, Groups, ModelComparisonClassifier, ModelComparisonSimilarity
 from sklearn_mcsg.groups.blocks import rows_of
+
+pytestmark = by_several_threads
 
 
 class RaggedClassifier(Ragged, ModelComparisonClassifier):
@@ -36,12 +38,14 @@ ESTIMATORS = [
 ]
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@by_one_thread
 @pytest.mark.parametrize("check", [check_dataframe_column_names_consistency, check_param_validation])
 def test_further_scikit_learn_checks(check):
     check("ModelComparisonClassifier", ModelComparisonClassifier())
@@ -162,6 +166,7 @@ def test_integer_weights_are_repetition():
     same_model(*(ModelComparisonClassifier("full").fit(data, y) for data in (weighted, repeated)), X)
 
 
+@by_one_thread
 @pytest.mark.parametrize(
     ("likelihood", "criterion"), [("diag", "aic"), ("full", "bic"), ("vmf", "tic"), ("trend", "tic")]
 )

@@ -8,7 +8,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import Exponential, Ragged, traces_memory
+from conftest import Exponential, Ragged, by_one_thread, by_several_threads, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import logm, sqrtm
@@ -42,6 +42,8 @@ from sklearn_mcsg import (
 )
 from sklearn_mcsg.cli._terminal import word_pairs
 from sklearn_mcsg.likelihoods import bessel
+
+pytestmark = by_several_threads
 
 WITH_COORDINATES = [name for name, likelihood in LIKELIHOODS.items() if likelihood().defines("coordinates")]
 every_likelihood = pytest.mark.parametrize("likelihood", WITH_COORDINATES)
@@ -773,6 +775,7 @@ def expected_failures(estimator):
     return {}
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
@@ -783,6 +786,7 @@ class RaggedEmbedding(Ragged, GroupEmbedding):
     pass
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([RaggedEmbedding("diag"), RaggedEmbedding("full", whiten=0.5)])
 def test_scikit_learn_checks_on_ragged_groups(estimator, check):

@@ -307,7 +307,7 @@ import numpy as np
 from sklearn_mcsg import ModelComparisonSimilarity
 from sklearn_mcsg.engine.dispatch import engine_context
 with engine_context("numba"):
-    print(ModelComparisonSimilarity().pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
+    print(ModelComparisonSimilarity("vmf").pairwise(np.random.default_rng(0).normal(size=(5, 3, 4))).shape)
 """
 
 
@@ -381,7 +381,7 @@ def test_compiled_code_that_cannot_be_replaced(compiled_folder, tmp_path):
 
 @pytest.fixture(scope="module")
 def compiled_folder(tmp_path_factory):
-    """A folder with the compiled code of the diagonal model."""
+    """A folder with the compiled code of one model."""
     folder = tmp_path_factory.mktemp("compiled")
     said(run(COMPILE, NUMBA_CACHE_DIR=str(folder)), times=0)
     return folder
@@ -389,11 +389,9 @@ def compiled_folder(tmp_path_factory):
 
 def test_kernels_are_compiled_once_per_machine(tmp_path):
     """A process later finds on disk all that the first has compiled."""
-    count = (
-        "from sklearn_mcsg.likelihoods.kernels import log_products_float64 as k; print(k.stats.cache_misses.total())"
-    )
+    count = "from sklearn_mcsg.likelihoods.kernels import piecewise_cubic as k; print(k.stats.cache_misses.total())"
     results = [run(COMPILE + count, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
-    assert "kernel" in str(list(tmp_path.rglob("*.nbi")))
+    assert "piecewise_cubic" in str(list(tmp_path.rglob("*.nbi")))
     assert results[1].stdout.split()[-1] == "0", results[1].stderr
 
 

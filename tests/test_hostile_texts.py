@@ -16,8 +16,8 @@ from sklearn_mcsg.text.sources import open_table
 from sklearn_mcsg.text.wording import FOLDED, fold
 
 LENGTH = 2**12  # characters of the shorter text
-TIMES = 8  # as many characters in the longer one
-MOST_GROWTH = 2 * TIMES  # of the time: twice what linear growth takes, a quarter of what quadratic growth takes
+TIMES = 32  # as many characters in the longer one
+MOST_GROWTH = TIMES**1.5  # of the time: halfway from linear (32) to quadratic (1024), far from both on a busy machine
 ATTEMPTS = 8  # of which the fastest counts
 
 KINDS = {  # what is repeated, and what stands at the end

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn
-from conftest import traces_memory
+from conftest import by_one_thread, by_several_threads, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import DBSCAN, HDBSCAN, SpectralClustering
 from sklearn.exceptions import NotFittedError
@@ -33,6 +33,8 @@ from sklearn_mcsg import (
     make_text_similarity,
 )
 from sklearn_mcsg.search import search_of
+
+pytestmark = by_several_threads
 
 SIMILARITIES = [
     *(ModelComparisonSimilarity(likelihood, output="distance") for likelihood in LIKELIHOODS),
@@ -163,6 +165,7 @@ def test_clusterers_and_embeddings_take_the_graph(planted):
     assert tsne.fit_transform(X).shape == (36, 2)
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning", "ignore:X is a table")
 @parametrize_with_checks([GroupNeighbors(n_neighbors=1), GroupNeighbors(MeanVector("distance"), n_neighbors=1)])
 def test_scikit_learn_checks(estimator, check):
@@ -371,6 +374,7 @@ def test_memory_of_many_duplicates_is_bounded():
     assert peak < 60 * 2**20  # all pairs would be 16 million
 
 
+@by_one_thread
 def test_another_process_loads_what_was_saved(tmp_path):
     """Also one that has imported nothing else of the package."""
     vectors = tmp_path / "vectors.txt"

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import sklearn
+from conftest import by_several_threads
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -34,6 +35,7 @@ from sklearn_mcsg.text.words import WordIndex, phrases_in, words_of
 
 pytest.importorskip("bm25s")
 Stemmer = pytest.importorskip("Stemmer")
+pytestmark = by_several_threads
 
 TEXTS = load_short_texts().data[:60]
 QUERIES = ["storm in the north", "my puppy is ill", "What does the Zortanol cost?"]

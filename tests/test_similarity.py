@@ -10,7 +10,7 @@ import oracle
 import pandas as pd
 import pytest
 import sklearn
-from conftest import COMBINATIONS, TRIPLES, traces_memory
+from conftest import COMBINATIONS, TRIPLES, by_one_thread, by_several_threads, traces_memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -36,6 +36,8 @@ from sklearn_mcsg import (
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
+
+pytestmark = by_several_threads
 
 EPS = np.finfo(float).eps
 every_combination = pytest.mark.parametrize(("likelihood", "criterion"), COMBINATIONS)
@@ -75,6 +77,7 @@ CASES = {
 }
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:reg_covar=1e-06 outweighs")
 @every_combination
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -104,6 +107,7 @@ def test_every_combination_agrees_with_the_oracle(likelihood, criterion, case, e
                 assert abs(matrix[i, j] - truth[output]) <= atol * per_vector, output
 
 
+@by_one_thread
 @every_combination
 def test_pseudo_vectors_agree_with_the_oracle(likelihood, criterion, make_groups):
     if likelihood == "vmf":
@@ -126,6 +130,7 @@ def test_pseudo_vectors_agree_with_the_oracle(likelihood, criterion, make_groups
             assert abs(matrix[i, j] - truth) <= tolerance(likelihood, criterion, a, b, 1e-6, prior)
 
 
+@by_one_thread
 def test_centered_agrees_with_the_oracle(make_groups):
     corpus, X, Y = make_groups(30, 4, seed=1), make_groups(5, 4, seed=2), make_groups(3, 4, seed=3)
     estimator = ModelComparisonSimilarity(output="centered", n_references=10, random_state=0).fit(corpus)
@@ -182,6 +187,7 @@ def test_published_code(a, b, value):
 # Outputs ------------------------------------------------------------------------------------------------------------
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:.*have no direction")
 @pytest.mark.parametrize(("likelihood", "criterion", "output"), TRIPLES)
 @pytest.mark.parametrize("prior_strength", [0, 0.5])
@@ -643,6 +649,7 @@ def test_opposite_directions_cancel_to_no_concentration():
     assert_allclose(model.score_samples(X), uniform + 2 * 3, rtol=1e-12)
 
 
+@by_one_thread
 @pytest.mark.filterwarnings("ignore:.*have no direction", "ignore:reg_covar=1e-06 outweighs")
 @every_combination
 @pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300])
