@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 _BLOCK = 2**20  # bytes that are read at a time
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # Windows has neither: the check before opening has to do
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # Windows has neither: there the check before opening must suffice
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)  # by another process; any other error means that there are no locks
 _DRAFT = re.compile(r"\.mcsg-[0-9a-f]{32}")  # content that is not yet in place: short, because names have a limit
@@ -167,7 +167,7 @@ else:
 def take_lock(descriptor: int) -> bool | None:
     """Whether the system's lock of an open file was obtained; None if the file system has no locks.
 
-    Whoever ends, or is killed, holds it no longer.
+    A process that ends, or is killed, releases it.
     """
     try:
         _lock(descriptor)

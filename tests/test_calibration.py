@@ -186,6 +186,13 @@ def test_permutation_of_weighted_vectors_and_errors():
         model.paired_test(a, np.ones((4, 3)))
 
 
+def test_calibration_goes_with_other_groups():
+    """The random pairs are those of the corpus, whatever groups are kept."""
+    X, a, b = corpus(80, 0), corpus(5, 1), corpus(5, 2)
+    model = ModelComparisonSimilarity(output="distance").fit(X).calibrate(random_state=0)
+    np.testing.assert_array_equal(model.with_groups(X[:5]).pvalue(a, b), model.pvalue(a, b))
+
+
 def test_pvalues_do_not_depend_on_rounding():
     """A pair that is among the random pairs is as near as itself, however its distance was computed."""
     rng = np.random.default_rng(0)
@@ -206,6 +213,6 @@ def test_the_old_name_of_pvalue(name):
     else:
         pipeline = make_pipeline(FunctionTransformer(), MeanVector()).fit(groups)
         model = calibrate_texts(pipeline, groups, random_state=0)
-    with pytest.warns(FutureWarning, match="p_value is deprecated.*It is called pvalue since 0.2.*removed in 0.3"):
+    with pytest.warns(FutureWarning, match="It has been called pvalue since 0.2; the old name will be removed in 0.3"):
         old = model.p_value(groups[:9], groups[9:18])
     np.testing.assert_array_equal(old, model.pvalue(groups[:9], groups[9:18]))

@@ -1,6 +1,7 @@
 """Groups as vectors: the law of the coordinates, what is learnt, explanations, and everything that uses them."""
 
 import pickle
+import re
 import tracemalloc
 
 import numpy as np
@@ -283,6 +284,49 @@ def test_landmarks_for_any_similarity(likelihood):
     assert_allclose(model.transform(X[:3]), points[:3], atol=1e-9)
     with pytest.raises(ValueError, match="landmarks cannot be explained"):
         model.explain(X[0], X[1])
+
+
+CANCELLED = {
+    "opposite": [[1.0, 0, 0], [-1, 0, 0]],
+    "three": [[np.cos(t), np.sin(t), 0] for t in 2 * np.pi * np.arange(3) / 3],
+    "any": [[0.48, 0.6, 0.64], [-0.48, -0.6, -0.64]],
+}
+
+
+@pytest.mark.parametrize("group", CANCELLED.values(), ids=CANCELLED)
+def test_directions_that_cancel_are_explained(group):
+    """Such a group has no mean direction, and rounding errors are none."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(rng.normal(size=3), size=(5, 3)) for _ in range(30)]
+    model = GroupEmbedding("vmf").fit(X)
+    explanation = model.explain(group, X[0])
+    cosine = model.paired([group], [X[0]], output="similarity")[0]
+    assert explanation.similarity == pytest.approx(cosine)
+    assert explanation.matrix.sum() == pytest.approx(cosine)
+    assert np.abs(explanation.matrix).max() < 10
+    assert_allclose(model.transform([group]), model.transform([CANCELLED["opposite"]]), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["coordinates", "landmarks"])
+def test_errors_say_where_a_group_is(method):
+    """Groups are embedded in batches, and a group has a number in all of them."""
+    X = np.random.default_rng(0).normal(size=(3000, 2, 3))
+    model = GroupEmbedding(method=method, n_landmarks=10, random_state=0).fit(X[:50])
+    X[2900, 0], X[2900, 1] = 1e160, -1e160
+    with pytest.raises(ValueError, match="of group") as caught:
+        model.transform(X)
+    *_, number = re.search(r"of group (\d+)", str(caught.value)).groups()
+    *_, start = re.findall(r"\d+", "".join(getattr(caught.value, "__notes__", ["0"])))
+    assert int(number) + int(start) == 2900
+
+
+def test_a_list_is_packed_once(make_groups, monkeypatch):
+    X = list(make_groups(30, 3))
+    original, packed = Groups.from_list.__func__, []
+    monkeypatch.setattr(Groups, "from_list", classmethod(lambda *args: packed.append(1) or original(*args)))
+    Z = GroupEmbedding().fit_transform(X)
+    assert len(packed) == 1
+    assert_allclose(GroupEmbedding().fit(X).transform(X), Z)
 
 
 def test_landmarks_of_points_are_the_points():

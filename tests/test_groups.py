@@ -98,10 +98,19 @@ def test_concatenate():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
 def test_tables_are_joined_whatever_integers_index_them(dtype):
-    groups = [Groups(np.eye(3) + k, [0, 2, 3], indices=np.array([2, 0, 1], dtype=dtype)) for k in range(2)]
+    """Also where a row of the joined table is beyond the largest number of these integers."""
+    table = np.arange(200.0)[:, None]
+    groups = [Groups(table + 1000 * k, [0, 2, 3], indices=np.array([199, 0, 1], dtype=dtype)) for k in range(2)]
     joined = Groups.concatenate(groups)
     same(joined, [*groups[0], *groups[1]])
-    assert joined.indices.dtype.kind in "iu"
+    assert joined.indices.dtype == np.int64
+
+
+def test_collections_that_cannot_be_joined():
+    with pytest.raises(ValueError, match="nothing to join: pass at least one"):
+        Groups.concatenate([])
+    with pytest.raises(ValueError, match="collection 0 has 2 and collection 1 has 3"):
+        Groups.concatenate([Groups(np.ones((1, width)), [0, 1]) for width in (2, 3)])
 
 
 def test_users_see_few_names():
@@ -295,6 +304,7 @@ def test_pickle_and_repr(tmp_path):
 
 ONE = np.ones((2, 3))
 LONG = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 0.5, 1.0], "id": ["a", "a", "b"]})
+VECTORS_OF_ARROW = pa.list_(pa.list_(pa.float64()))
 BAD = {
     "empty list": ([], ValueError, "collection is empty"),
     "no groups": (Groups(ONE, [0, 2])[:0], ValueError, "collection is empty"),
@@ -345,6 +355,16 @@ BAD = {
     "sparse group": ([ONE, sparse.eye(3)], TypeError, "Group 1 is a sparse matrix"),
     "arrow numbers": (pa.array([1.0, 2.0]), TypeError, "must hold lists of vectors, got type double"),
     "arrow nulls": (pa.array([[[1.0]], None]), ValueError, "holds nulls"),
+    "arrow table": (pa.table({"g": [[[1.0]]]}), TypeError, "X is an Arrow Table: pass its column of lists"),
+    "no arrow groups": (pa.array([], pa.list_(pa.list_(pa.float64()))), ValueError, "The collection is empty"),
+    "empty arrow groups": (
+        pa.array([[], []], pa.list_(pa.list_(pa.float64()))),
+        ValueError,
+        "their number is not known",
+    ),
+    "lazy frame": (pl.LazyFrame({"a": [1.0, 2.0]}), TypeError, r"LazyFrame, .*not known yet: pass X.collect\(\)"),
+    "masked array": (np.ma.masked_array(np.ones((2, 2, 2)), mask=True), TypeError, "X is a masked array, whose mask"),
+    "masked group": ([ONE, np.ma.masked_array(ONE, mask=True)], TypeError, "Group 1 is a masked array"),
     "arrow widths": (pa.array([[[1.0]], [[1.0, 2.0]]]), ValueError, r"same number of features, found \[1, 2\]"),
 }
 
@@ -372,6 +392,8 @@ def test_labels_without_an_order_get_a_sentence():
     labels = np.array(["a", 1, "b"], dtype=object)
     with pytest.raises(TypeError, match="labels must be of one kind.*for example to strings"):
         Groups.from_labels(np.eye(3), labels)
+    with pytest.raises(TypeError, match="labels must be of one kind"):
+        Groups.from_labels(np.eye(3), labels, consecutive=True)
     with pytest.raises(TypeError, match="labels must be of one kind"):
         Groups(np.eye(3), [0, 1, 2, 3]).pooled(labels)
 

@@ -490,8 +490,10 @@ def test_learnt_prior_of_a_constant_feature(name, make_groups):
 
 
 def test_bad_priors_get_a_sentence():
-    with pytest.raises(ValueError, match="kappa of a NormalGamma prior must be positive, got 0"):
+    with pytest.raises(ValueError, match="kappa of a NormalGamma prior must be positive and finite, got 0"):
         NormalGamma(0, 0, 1, 1)
+    with pytest.raises(ValueError, match=r"alpha of a NormalGamma prior must be one number, .* shape \(2,\)"):
+        NormalGamma(0, 1, [2, 5], 1)
     with pytest.raises(ValueError, match="beta of a NormalGamma prior must be positive"):
         NormalGamma(0, 1, 1, [1, -1])
     with pytest.raises(ValueError, match="dof must be greater than n_features - 1 = 1, got 1"):

@@ -74,7 +74,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     spread : float or array-like of shape (n_features,), default=1.0
         Factor on the coordinates of scale, that is of log variances. With 0 only means count.
     order : float, default=1.0
-        Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them.
+        Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them; landmarks ignore it.
     n_components : int, default=None
         Number of leading components to keep; ``None`` keeps all.
     normalize : bool, default=False
@@ -211,6 +211,11 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         -------
         self : GroupEmbedding
         """
+        self._fit(X)
+        return self
+
+    def _fit(self, X: GroupsLike) -> Groups | ArrayGroups:
+        """Fit, and return the validated groups."""
         self._validate_params()
         similarity = self._landmark_similarity()
         groups = self._read_groups(X, arrays=similarity is None, fitted=False)
@@ -219,7 +224,23 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         learnt = self._learnt(similarity, groups)
         self._keep_features(X, groups)
         self._keep(learnt)
-        return self
+        return groups
+
+    def fit_transform(self, X: GroupsLike, y: object = None) -> np.ndarray:
+        """Fit to groups and embed them, in one pass over the input: ``fit(X).transform(X)``.
+
+        Parameters
+        ----------
+        X : groups
+            The groups, in any form that `validate_groups` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_groups, `n_components_`)
+        """
+        return self._with_index(X, self._embed(self._fit(X)))
 
     def partial_fit(self, X: GroupsLike, y: object = None) -> Self:
         """Add groups to the corpus whose principal axes are learnt.
@@ -364,9 +385,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         """Names of the columns of `transform`.
 
         Without rotation they say what a coordinate is: ``location_x0`` for the mean of the feature ``x0``, ``scale_x0``
-        for the logarithm of its variance and, if order counts, ``order_x0`` for its slope. Names of likelihoods whose
-        coordinates are not those of single features have numbers, such as ``scale2``. With rotation a coordinate is a
-        direction and has the name of the class and a number.
+        for the logarithm of its variance and, if order counts, ``order_x0`` for its slope. Coordinates that do not
+        belong to single features are numbered, such as ``scale2``. With rotation a coordinate is a direction and has
+        the name of the class and a number.
 
         Parameters
         ----------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_mcsg.engine.coordinates import LEAST_EIGENVALUE
+from sklearn_mcsg.engine.model import NotFiniteError
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.similarity import GroupSimilarity
 from sklearn_mcsg.storage import register
@@ -64,7 +65,10 @@ class Landmarks:
         return len(self.centre)
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
-        """Coordinates of groups."""
-        comparer = self.similarity.__mcsg_comparer__()
-        distances = comparer.compare_with(self.similarity.__mcsg_groups__(groups))
+        """Coordinates of groups; errors say where the groups, which they number from 0, begin in the collection."""
+        try:
+            distances = self.similarity.__mcsg_comparer__().compare_with(groups)
+        except NotFiniteError as error:
+            error.add_note(f"Groups are counted from group {first} of the collection on.")
+            raise
         return (self.centre - distances.astype(np.float64)) @ self.matrix

@@ -25,8 +25,8 @@ def fit_to_parts(
         The embedding.
     reduce_parts : callable
         Called as ``reduce_parts(function, merge)``. It must call `function` with the groups of each part, and merge
-        the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. All three may be sent to
-        other processes.
+        the results, which are small, by ``merge(a, b, ...)`` of two or more, in any order. Functions and results may be
+        sent to other processes.
 
     Returns
     -------

@@ -79,7 +79,7 @@ class NullDistribution:
         return np.maximum(limit, 1e-6 * middle**power)[place].reshape(np.shape(size))
 
     def is_far_from(self, size: np.ndarray) -> np.ndarray:
-        """Whether pairs are smaller or larger than all random pairs, by more than a fourth."""
+        """Whether pairs are smaller or larger than all random pairs, by more than a quarter."""
         return (1.25 * size < self.size[0]) | (size > 1.25 * self.size[-1])
 
     def check_level(self, level: float) -> None:

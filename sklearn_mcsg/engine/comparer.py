@@ -168,9 +168,9 @@ class Comparer(Generic[SummariesT, PreparedT]):
         return NullDistribution.of(size, distance, self.name, self.comparison.power_of(self.name))
 
     def limits(self, null: NullDistribution, level: float) -> Callable[[slice], np.ndarray]:
-        """A function from a slice of rows of the matrix of all pairs to distances that few random pairs fall below.
+        """A function of a slice of rows of the matrix of all pairs that returns the limit of each pair.
 
-        A share `level` of random pairs of the same size is nearer.
+        It is the distance below which a share `level` of random pairs of the same size lies.
         """
         size = self.comparison.sizes(self.prepared)
         return lambda rows: null.threshold(pair_size(size[rows, None], size), level)

@@ -25,8 +25,8 @@ from sklearn_mcsg.storage import register
 
 _UNASKED = 1e-6  # the default of reg_covar: a larger one is a choice
 _OUTWEIGHED = 100  # times reg_covar: variances below it say little beside reg_covar
-_SHARE = 0.1  # of the features that must be concerned: some may vary little where vectors are repeated
-_CHANCE = 1e-3  # of an upper limit below the variance of any feature
+_SHARE = 0.1  # of the features must be affected: some may vary little where vectors are repeated
+_CHANCE = 1e-3  # that the upper limit of any feature lies below its variance
 _SAMPLE = 4096  # groups that are looked at
 _CONSTANT = 1e-12  # share of the squared mean of a feature: rounding alone may make its variance this large
 

@@ -21,7 +21,8 @@ def run(function: Callable, tasks: Iterable[tuple], n_tasks: int, n_jobs: int | 
     """Call a function with each tuple of arguments; results come as they are ready if the backend supports it.
 
     While jobs run in parallel, each uses one thread for matrix products; more threads would only wait for each other.
-    The limit ends with the iterator, so loop over it directly: a traceback would keep one that has a name.
+    The limit lasts until the iterator is closed, so loop over the call itself: the traceback of an error would keep an
+    iterator that has a name.
 
     Workers have the configuration of scikit-learn that is active here. They have no warning filters of their own, which
     scikit-learn's `Parallel` would give them: filters belong to the process, and threads would overwrite each other's.
@@ -51,7 +52,7 @@ class _OneBlasThread:
     """A context in which every matrix product of the process uses one thread.
 
     Contexts of several threads may overlap: the first that is entered sets the number of threads, and the last that is
-    left restores the numbers that the first found. So it also goes around code that limits threads by `threadpoolctl`,
+    left restores the numbers that the first found. Use it also around code that limits threads by `threadpoolctl`,
     whose contexts must not overlap. A forked process has the number of threads with which it began.
     """
 

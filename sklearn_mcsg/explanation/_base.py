@@ -144,8 +144,8 @@ class Explanation(ABC):
     def to_html(self) -> str:
         """Render both groups as lines of words, coloured by their tones.
 
-        The contribution is shown when the pointer rests on a word. Pairs of words follow as a heat map; of long texts
-        it has the 60 words of each that contribute most.
+        The contribution is shown when the pointer rests on a word. Below, a `PairExplanation` has a heat map of pairs;
+        of long texts it has the 60 words of each that contribute most.
 
         Returns
         -------
@@ -224,7 +224,7 @@ def pair_labels(labels: Any, groups: Sequence[Groups]) -> tuple[list[str], list[
         return left, right
     sides = [labels] if isinstance(labels, str) else list(labels)
     if len(sides) != 2 or any(isinstance(side, str) for side in sides):
-        raise ValueError(f"labels must be two lists of labels, for a and for b, got {labels!r}.")
+        raise ValueError(f"labels must be two lists of labels, for a and for b, got {labels!r:.60}.")
     for name, side, group in zip("ab", sides, groups, strict=True):
         if len(side) != group.n_rows:
             raise ValueError(f"{name} has {group.n_rows} vectors but {len(side)} labels.")

@@ -138,7 +138,7 @@ class VectorExplanation(Explanation):
         -------
         ax : matplotlib.axes.Axes
         """
-        left, right = (shown[np.argsort(-v[shown], kind="stable")] for v in self.vectors for shown in [foremost(v)])
+        left, right = map(_foremost_in_order, self.vectors)
         n_bars = len(left) + len(right)
         ax = new_axes("VectorExplanation.plot", 6.4, 1.4 + 0.24 * n_bars) if ax is None else ax
         places = np.arange(len(left)), np.arange(len(right)) + len(left) + 1
@@ -172,6 +172,12 @@ class VectorExplanation(Explanation):
         """The parts other than vectors that are not 0."""
         parts = {"penalty": self.penalty, "prior": self.prior, "rest": self.rest}
         return {name: value for name, value in parts.items() if value}
+
+
+def _foremost_in_order(values: np.ndarray) -> np.ndarray:
+    """Positions of the values that a drawing shows, the largest first."""
+    shown = foremost(values)
+    return shown[np.argsort(-values[shown], kind="stable")]
 
 
 class FeatureChange(NamedTuple):

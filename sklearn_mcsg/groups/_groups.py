@@ -2,8 +2,8 @@
 
 A collection of groups is stored like the rows of a sparse matrix: all vectors in one array, and `offsets` that say
 where each group begins. Optional `indices` point into a shared table, so that a million texts over one vocabulary
-store four bytes per word. Vectors are copied only to pack a list or to join different tables, and they are never
-padded.
+store four bytes per word. Vectors are never padded. They are copied only to pack a list, to join different tables, or
+if one row of a table has several names.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Groups:
     """A ragged collection of groups of vectors, packed, weighted and labelled.
 
     Group ``i`` consists of rows ``offsets[i]:offsets[i + 1]`` of `vectors` or, when `indices` is given, of
-    ``vectors[indices]``. Vectors are neither copied nor converted: arrays may be read-only or memory-mapped, and hold
-    integers or half-precision numbers.
+    ``vectors[indices]``. Vectors are not copied: arrays may be read-only or memory-mapped, and hold integers or
+    half-precision numbers. Arrays of objects become double precision.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Groups:
         Names of the vectors: one for each row, such as the word that a vector stands for. Explanations and summaries
         show them.
     positions : array-like of shape (n_rows,), default=None
-        Places of the vectors in their groups: one number for each row, from -1 to 1, for a likelihood of ordered
+        Positions of the vectors in their groups: one number for each row, from -1 to 1, for a likelihood of ordered
         groups (``"trend"``). If any of them is outside, as time stamps are, those of each group are scaled so that the
         first is -1 and the last 1; equal ones become 0. ``None`` means the order of the vectors: vector t of n, counted
         from 0, is at 2 (t + 1/2) / n - 1.
@@ -55,7 +55,7 @@ class Groups:
     `Groups` have a `shape` of ``(n_groups,)``, so scikit-learn's splitters and searches index them group by group, as
     ``groups[integers]``. Weights, labels, positions and the table are kept.
 
-    A vector keeps its place when its group is pooled with others, or when vectors of weight 0 are left out.
+    A vector keeps its position when its group is pooled with others, or when vectors of weight 0 are left out.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Groups:
         positions: ArrayLike | None = None,
     ):
         refuse_arrays(vectors, "vectors")
-        self.vectors = checks.check_numeric(np.asarray(vectors), "vectors")
+        self.vectors = checks.check_numeric(checks.as_array(vectors, "vectors"), "vectors")
         if self.vectors.ndim != 2:
             raise ValueError(
                 f"vectors must be a 2-dimensional array (n_vectors, n_features), got {self.vectors.ndim} "
@@ -217,7 +217,7 @@ class Groups:
         weights : array-like of shape (n_vectors,), default=None
             Weights of the vectors: one for each row.
         positions : array-like of shape (n_vectors,), default=None
-            Places of the vectors in their groups: one number for each row, such as a time stamp. ``None`` means the
+            Positions of the vectors in their groups: one number for each row, such as a time stamp. ``None`` means the
             order of the rows of each label.
         consecutive : bool, default=False
             Whether to raise an error unless the rows of each label are consecutive, as those of a series must be.
@@ -260,10 +260,22 @@ class Groups:
 
         If only some collections have labels, the vectors of the others are labelled None. If only some have positions,
         those of the others are their order.
+
+        Parameters
+        ----------
+        collections : sequence of Groups
+            The collections, of vectors with the same number of features.
+
+        Returns
+        -------
+        groups : Groups
         """
+        if len(collections) == 0:
+            raise ValueError("There is nothing to join: pass at least one collection.")
         first, *others = collections
         if not others:
             return first
+        checks.check_widths({i: g.n_features for i, g in enumerate(collections)}, 0, "collection")
         sizes = np.concatenate([g.sizes for g in collections])
         weights = None
         if any(g.weights is not None for g in collections):
@@ -275,7 +287,9 @@ class Groups:
             indices = np.concatenate([g.row_indices for g in collections])
             return packed(first.vectors, offsets_of(sizes), indices, weights, first._names, positions)
         starts = offsets_of([len(g.vectors) for g in collections])[:-1]
-        indices = np.concatenate([g.row_indices + start for g, start in zip(collections, starts, strict=True)])
+        indices = np.concatenate(
+            [np.add(g.row_indices, start, dtype=np.int64) for g, start in zip(collections, starts, strict=True)]
+        )
         vectors = np.concatenate([g.vectors for g in collections])
         names = None
         if any(g._names is not None for g in collections):
@@ -423,7 +437,7 @@ class Groups:
         -------
         groups : Groups
             One group per distinct label, in sorted order of the labels, with vectors in their order. The table is
-            shared; weights and names of vectors are kept, and so are the places that they had in their own groups.
+            shared; weights and names of vectors are kept, and so are the positions that they had in their own groups.
 
         Examples
         --------

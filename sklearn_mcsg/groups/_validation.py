@@ -12,7 +12,17 @@ from sklearn_mcsg._memory import count_within
 from sklearn_mcsg.groups._groups import Groups, GroupsLike, offsets_of
 from sklearn_mcsg.groups.arrays import is_array, is_sequence, refuse_arrays
 from sklearn_mcsg.groups.blocks import group_of
-from sklearn_mcsg.groups.checks import FOR_TEXTS, check_group, check_numeric, check_table, warn_of_padding, warn_of_rows
+from sklearn_mcsg.groups.checks import (
+    FOR_TEXTS,
+    check_group,
+    check_numeric,
+    check_table,
+    refuse_masks,
+    warn_of_padding,
+    warn_of_rows,
+)
+
+_NO_GROUPS = "The collection is empty: at least one group is required (0 sample(s) found)."
 
 
 def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X", rows: bool = False) -> Groups:
@@ -61,7 +71,7 @@ def validate_groups(X: GroupsLike, *, allow_empty: bool = False, name: str = "X"
 def check_collection(groups: Any, allow_empty: bool) -> None:
     """Raise unless there are groups, with features and, if they must not be empty, with vectors."""
     if len(groups) == 0:
-        raise ValueError("The collection is empty: at least one group is required (0 sample(s) found).")
+        raise ValueError(_NO_GROUPS)
     if groups.n_features == 0:
         raise ValueError(f"Found 0 feature(s) (shape=({groups.n_rows}, 0)) while a minimum of 1 is required.")
     void = groups.totals <= 0
@@ -74,7 +84,7 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
     what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
     raise ValueError(
         f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0 and call fit, which gives every group pseudo-vectors of the fitted corpus."
+        f"prior_strength > 0, if there is one, and call fit, which gives every group pseudo-vectors of the corpus."
     )
 
 
@@ -112,8 +122,7 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
     if not allow_empty and not x.totals.any():
         what = "vectors of positive weight" if x.n_rows else "vectors"
         raise ValueError(
-            f"{name} has no {what}: there is nothing to compare. Set pad_token for texts, or prior_strength > 0 and "
-            f"call fit, to compare empty groups."
+            f"{name} has no {what}: there is nothing to compare. Pass a group that has some; for texts, set pad_token."
         )
     return validate_groups(x, allow_empty=True, name=name)
 
@@ -140,6 +149,7 @@ def _to_groups(X: Any, name: str, rows: bool) -> Groups:
     if isinstance(X, Groups):
         return X
     refuse_arrays(X, name)
+    refuse_masks(X, name)
     if is_array(X):
         X = np.asarray(X)
     if sparse.issparse(X):
@@ -176,6 +186,10 @@ def _refuse_other_collections(X: Any, name: str) -> None:
         raise TypeError(f"{name} is a {kind}: pass its groups as list({name}.values()); their names are list({name}).")
     if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Groups) and not isinstance(X[1], Groups):
         raise TypeError(f"{name} holds the groups and their names, as Groups.from_labels returns them: pass {name}[0].")
+    if hasattr(X, "collect") and not is_sequence(X):
+        raise TypeError(f"{name} is a {kind}, whose values are not known yet: pass {name}.collect().")
+    if hasattr(X, "schema") and hasattr(X, "to_pylist"):
+        raise TypeError(f"{name} is an Arrow {kind}: pass its column of lists of vectors, or {name}.to_pandas().")
     if is_sequence(X) or any(hasattr(X, method) for method in ("__array__", "columns", "to_pylist", "to_arrow")):
         return
     if hasattr(X, "agg"):
@@ -206,21 +220,25 @@ def _from_arrow(column: Any) -> Groups:
         values = vectors.flatten().to_numpy(zero_copy_only=False)
     except (AttributeError, TypeError) as error:
         raise TypeError(f"An Arrow column of groups must hold lists of vectors, got type {column.type}.") from error
+    if not len(column):
+        raise ValueError(_NO_GROUPS)
     if column.null_count or None in widths:
         raise ValueError("The Arrow column holds nulls: a group without vectors is an empty list.")
+    if not max(widths, default=0):
+        raise ValueError("No group of the Arrow column has a vector with features, so their number is not known.")
     if len(widths) > 1:
         raise ValueError(f"All vectors must have the same number of features, found {sorted(widths)}.")
     sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    groups = Groups(values.reshape(-1, max(widths, default=0)), offsets_of(sizes))
+    groups = Groups(values.reshape(-1, max(widths)), offsets_of(sizes))
     warn_of_padding(groups.vectors, groups.offsets)
     return groups
 
 
 def _is_sequence_of_groups(X: Any) -> bool:
     """Whether X is a sequence whose samples are groups, rather than the rows of a 2-d array."""
-    if not is_sequence(X) or isinstance(X, np.ndarray):
-        return is_sequence(X)
-    if len(X) == 0:
+    if not is_sequence(X):
+        return False
+    if isinstance(X, np.ndarray) or len(X) == 0:
         return True
     sample = X[0]
     if isinstance(sample, list | tuple):

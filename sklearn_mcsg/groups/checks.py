@@ -24,6 +24,7 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
     if sparse.issparse(array):
         raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
     refuse_arrays(array, f"Group {i}")
+    refuse_masks(array, f"Group {i}")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
@@ -57,8 +58,17 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
         except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}. {FOR_TEXTS}")
+        advice = f" {FOR_TEXTS}" if array.dtype.kind in "SU" else ""
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{advice}")
     return array
+
+
+def refuse_masks(X: Any, name: str) -> None:
+    """Raise if an array has a mask, which would be lost."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost: pass a list of arrays without the masked vectors."
+        )
 
 
 def check_table(X: Any, name: str = "X") -> np.ndarray:
@@ -104,13 +114,13 @@ def _refuse_strings_beside_numbers(X: Any, table: np.ndarray | None, name: str) 
         )
 
 
-def check_widths(widths: dict[int, int], first: int) -> None:
+def check_widths(widths: dict[int, int], first: int, kind: str = "group") -> None:
     """Raise unless groups, given by their numbers, have the width of the first."""
     for i, width in widths.items():
         if width != widths[first]:
             raise ValueError(
-                f"All vectors must have the same number of features, but group {first} has {widths[first]} "
-                f"and group {i} has {width}: take the vectors of all groups from one space."
+                f"All vectors must have the same number of features, but {kind} {first} has {widths[first]} "
+                f"and {kind} {i} has {width}: take the vectors of all {kind}s from one space."
             )
 
 
@@ -154,7 +164,7 @@ def check_weights(weights: ArrayLike, offsets: np.ndarray) -> np.ndarray:
 
 
 def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
-    """Check that there is one finite place for each row."""
+    """Check that there is one finite position for each row."""
     positions = as_array(positions, "positions")
     if positions.dtype.kind in "mM":
         raise TypeError(f"positions must hold numbers, got {positions.dtype}: pass them as positions.astype(float).")
@@ -237,7 +247,8 @@ def is_missing(value: Any) -> bool:
 def check_consecutive(labels: np.ndarray) -> None:
     """Raise unless equal labels follow each other."""
     starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])[: len(labels)])
-    _, first, runs = np.unique(labels[starts], return_index=True, return_inverse=True)
+    _, runs = number_labels(labels[starts])
+    first = np.unique(runs, return_index=True)[1]
     resumed = starts[first[runs] != np.arange(len(runs))]
     if len(resumed):
         row = int(resumed[0])

@@ -51,11 +51,12 @@ def condensed(groups: Groups) -> Groups:
     for i in large:
         own = groups._rows_of(int(i))
         before = slice(start, own.start)
-        totals = np.bincount(groups.indices[own], weights=None if groups.weights is None else groups.weights[own])
-        distinct = np.flatnonzero(totals)
-        indices += [groups.indices[before], distinct]
-        weights += [_weights_of(groups, before), totals[distinct]]
-        sizes[i] = len(distinct)
+        distinct, places = np.unique(groups.indices[own], return_inverse=True)
+        totals = np.bincount(places, weights=None if groups.weights is None else groups.weights[own])
+        filled = totals > 0
+        indices += [groups.indices[before], distinct[filled]]
+        weights += [_weights_of(groups, before), totals[filled]]
+        sizes[i] = np.count_nonzero(filled)
         start = own.stop
     rest = slice(start, groups.n_rows)
     indices.append(groups.indices[rest])

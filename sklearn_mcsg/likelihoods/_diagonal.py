@@ -290,14 +290,14 @@ class FeatureScale:
         shape = n_groups + rows, d + -d % self.step
         array = np.zeros(shape[::-1] if transposed else shape, self.dtype)
         view = array.T if transposed else array
-        view[:, d:] = power == 2 and not transposed
+        view[:, d:] = 1.0 if power == 2 and not transposed else 0.0
         view[n_groups:, :d] = 1
         own = view[:n_groups, :d]
         single, double = 2.0**self.exponents, 4.0**self.exponents
         factor, *others = {1: (single,), 2: (double,), 3: (single, double), 4: (double, double)}[power]
         np.multiply(values, factor, out=own, casting="same_kind")
-        for factor in others:
-            own *= factor
+        for further in others:
+            own *= further
         return array
 
 

@@ -232,8 +232,11 @@ def _take_lists(prior: NormalGamma | NormalWishart) -> None:
 def _check_positive(prior: NormalGamma | NormalWishart, *names: str) -> None:
     for name in names:
         value = np.asarray(getattr(prior, name), dtype=np.float64)
+        kind = type(prior).__name__
+        if value.ndim and name != "beta":
+            raise ValueError(f"{name} of a {kind} prior must be one number, got an array of shape {value.shape}.")
         if not (np.isfinite(value) & (value > 0)).all():
-            raise ValueError(f"{name} of a {type(prior).__name__} prior must be positive, got {getattr(prior, name)}.")
+            raise ValueError(f"{name} of a {kind} prior must be positive and finite, got {getattr(prior, name)}.")
 
 
 def learn_shape(
@@ -269,7 +272,7 @@ def learn_shape(
         Number of parameters of location in each feature: 1 for a mean, 2 for a line.
     """
     several = within.any(axis=1)
-    # n - 1 degrees of freedom or, for weights that sum to less than 2, n / 2
+    # n - location degrees of freedom or, for weights that sum to less than location + 1, n / (location + 1)
     freedom = features * np.maximum(n[several] - location, n[several] / (location + 1))
     total = features * n.sum()
     variance = (within[several].sum(axis=0) / freedom.sum() if several.any() else between / total) + noise

@@ -299,7 +299,7 @@ class Merge:
     kept: tuple[KeptVectors, ...] = ()
 
     def remainder(self, values: np.ndarray, whole: np.ndarray, signed: bool = False) -> np.ndarray:
-        """Sums after vectors were removed from `whole` ones; 0 where nothing but rounding errors remains."""
+        """Sums over the vectors that remain; 0 where only rounding errors of the sums over all vectors, `whole`, do."""
         remains = (self.n > 0).reshape(-1, *[1] * (values.ndim - 1))
         return np.where(remains & (signed | (values > _NOTHING * whole)), values, 0)
 

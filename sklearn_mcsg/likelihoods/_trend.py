@@ -35,7 +35,7 @@ from sklearn_mcsg.likelihoods._priors import (
 from sklearn_mcsg.likelihoods._statistics import Statistics, by_blocks, mean_of, merge_means, unmerge_means
 
 LEAST_REACH = 1e-20  # of the weight: places that vary less are equal but for rounding, and have no slope
-_ROUNDING = 1e-20  # of the squares along a line: deviations of which no more is left
+_ROUNDING = 1e-20  # of the squares along a line: a smaller scatter about the line is a rounding error
 _MIXED = (1, 2), (2, 1), (3, 0), (1, 3), (2, 2), (3, 1), (4, 0)  # powers of deviations and places in `mixed`
 
 
@@ -167,7 +167,7 @@ class TrendArrayUnions(ArrayUnions[TrendMoments]):
         return self.summed_logs(self.left.scatter, self.right.scatter, self.left.reg_covar)
 
     def between(self) -> np.ndarray:
-        """What the scatter of each union about its line exceeds those of its groups by: see `_trend_log_products`."""
+        """By how much the scatter of a union about its line exceeds those of its groups: see `_trend_log_products`."""
         left, right, xp = self.left, self.right, self.xp
         weight = left.n[:, None] * right.n[None, :] / self.n
         apart = right.place[None, :] - left.place[:, None]
@@ -408,8 +408,8 @@ def _fitted(
 ) -> TrendMoments:
     """Fit lines to the unions of parts, row by row or of all rows of one part as a `whole`, whose means are known.
 
-    A `remainder` is called with each sum and with its part that is due to the first of the parts, of which others were
-    removed; it sets what rounding has left to 0.
+    `remainder` is called when groups are removed from the first part: with each sum, and with the first part's share of
+    it. It sets rounding errors to 0.
     """
 
     def total(sums: list[np.ndarray], signed: bool = False) -> np.ndarray:

@@ -39,6 +39,7 @@ from sklearn_mcsg.storage import register
 _BESSEL_NBYTES = 2**10  # for the series of one Bessel function, temporary arrays included
 _CONCENTRATIONS = {"exact": bessel.concentration, "banerjee": bessel.approximate_concentration}
 _MIN_EXPONENT = -1000  # powers of two beyond it have no inverse
+_CANCELLED = 1e-13  # mean resultant length of directions that cancel, but for rounding
 _NODES = 1024.0  # table entries per unit of the variable
 
 
@@ -259,7 +260,7 @@ class VonMisesFisher(Likelihood[Resultants]):
 
     def coordinates(self, statistics: Resultants, corpus: Resultants) -> tuple[np.ndarray, np.ndarray]:
         length, kappa = statistics.model()
-        direction = statistics.mean / np.where(length > 0, length, 1)[:, None]
+        direction = statistics.mean * _inverse_lengths(length)[:, None]
         return direction @ _tangent_axes(corpus), self._scale(kappa, corpus)[:, None]
 
     def coordinate_shares(
@@ -267,8 +268,9 @@ class VonMisesFisher(Likelihood[Resultants]):
     ) -> tuple[np.ndarray, np.ndarray]:
         length, kappa = statistics.model()
         noise = AxialMoments.noise(statistics.reg_covar, statistics.n_features)
-        parts = (weights / statistics.n / length * noise.length)[:, None] * _unit(vectors)
-        share = parts @ statistics.mean.T / length
+        inverse = _inverse_lengths(length)
+        parts = (weights / statistics.n * inverse * noise.length)[:, None] * _unit(vectors)
+        share = parts @ statistics.mean.T * inverse
         return parts @ _tangent_axes(corpus), share * self._scale(kappa, corpus)
 
     def _scale(self, kappa: np.ndarray, corpus: Resultants) -> np.ndarray:
@@ -288,10 +290,15 @@ class VonMisesFisher(Likelihood[Resultants]):
         return Resultants(np.array([strength]), mean[None], statistics.reg_covar, statistics.concentration, kept=kept)
 
 
+def _inverse_lengths(lengths: np.ndarray) -> np.ndarray:
+    """One over mean resultant lengths; 0 for directions that cancel, which have no mean direction."""
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > _CANCELLED)
+
+
 def _tangent_axes(corpus: Resultants) -> np.ndarray:
     """Orthonormal axes across the direction of the corpus, in units of the metric there, as columns.
 
-    They are the axes but the first, reflected as the first axis is onto that direction.
+    They are the coordinate axes except the first, reflected so that the first would lie along that direction.
     """
     d = corpus.n_features
     (length,), (kappa,) = corpus.model()

@@ -77,7 +77,7 @@ class IndexedGroups:
             X = validate_groups(X, allow_empty=True)  # packed once: the similarity reads them several times
         comparer = fitted_comparer(last, X)
         candidates = learn_candidates(comparer, algorithm, **jobs)
-        groups = last.__mcsg_groups__(X)
+        groups = X if isinstance(X, Groups) else last.__mcsg_groups__(X)
         sources = Sources.of(last, groups) if keep_sources and isinstance(last, GroupEmbedding) else None
         return cls(similarity, comparer, groups.totals, candidates, sources, len(comparer))
 

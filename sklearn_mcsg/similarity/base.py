@@ -33,7 +33,7 @@ def fitted_comparer(estimator: Any, X: GroupsLike) -> Comparer:
     estimator.fit(X)
     if isinstance(estimator, GroupSimilarity):
         return estimator.__mcsg_comparer__()
-    return estimator.__mcsg_comparer__(estimator.__mcsg_groups__(X))
+    return estimator.__mcsg_comparer__(X if isinstance(X, Groups) else estimator.__mcsg_groups__(X))
 
 
 @register
@@ -157,7 +157,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         return self
 
     def with_groups(self, X: GroupsLike) -> Self:
-        """A copy that keeps other groups. Nothing is learnt from them: all that was learnt stays as it is.
+        """A copy that keeps other groups. Nothing is learnt from them: what `fit` and `calibrate` learnt stays.
 
         Parameters
         ----------
@@ -172,7 +172,9 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
         check_is_fitted(other)
         other._validate_params()
         other._check_unchanged()
+        null = other._null
         other._keep(other._comparer.in_output(other.output).keeping(other._check_fitted_groups(X)))
+        other._null = null
         return other
 
     def transform(self, X: GroupsLike) -> np.ndarray:

@@ -27,6 +27,7 @@ from sklearn_mcsg.groups import Groups, GroupsLike
 from sklearn_mcsg.groups.blocks import blocks
 from sklearn_mcsg.groups.regroup import balanced, without_labels, without_weightless
 from sklearn_mcsg.similarity.base import GroupSimilarity
+from sklearn_mcsg.similarity.estimator import snapshot
 
 
 class MeanVector(GroupSimilarity):
@@ -69,6 +70,7 @@ class MeanVector(GroupSimilarity):
         -------
         embedding : ndarray of shape (n_groups, n_features)
         """
+        self = snapshot(self)
         self._validate_params()
         comparison = self._comparison_for(self.output)
         return comparison.prepare(comparison.summarize(self._read(X, comparison)), self.output)

@@ -231,7 +231,7 @@ def _columns(X: Any) -> tuple[list, list]:
     pairs = list(X)
     for i, pair in enumerate(pairs):
         if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str | bytes) or len(pair) != 2:
-            raise ValueError(f"Sample {i} is not a pair: {pair!r}.")
+            raise ValueError(f"Sample {i} is not a pair: {pair!r:.60}.")
     if not pairs:
         raise ValueError("There are no pairs: at least one is required (0 sample(s) found).")
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

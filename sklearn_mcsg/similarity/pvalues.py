@@ -44,7 +44,7 @@ class HasPValues(ABC):
         self._null_distribution().check_level(level)
         return self.pvalue(X, Y) <= level
 
-    @deprecated("It is called pvalue since 0.2, and the old name will be removed in 0.3.")
+    @deprecated("It has been called pvalue since 0.2; the old name will be removed in 0.3.")
     def p_value(self, X: Any, Y: Any) -> Any:
         """The old name of `pvalue`.
 

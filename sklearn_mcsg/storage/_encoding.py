@@ -41,8 +41,8 @@ from sklearn_mcsg.storage._folder import MmapMode
 
 _VERSION = 7
 _LONGEST_REASON = 500  # characters
-_REGISTERED: dict[str, tuple[type, type | None]] = {}  # by name: the latest class, and the one that the name had meant
-_TOKENS: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # that registered classes were given
+_REGISTERED: dict[str, tuple[type, type | None]] = {}  # by name: the latest class, and the one before it
+_TOKENS: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # of registered classes
 _ERRORS = (  # of damaged files
     ArithmeticError,
     AttributeError,
@@ -71,8 +71,8 @@ def register(cls: type) -> type:
     """Register a class, so that its instances can be saved with an index.
 
     Subclasses of `Likelihood`, `Statistics`, `Criterion`, `Comparison` and `GroupSimilarity` are registered by
-    themselves. Any other
-    class needs this function, which can be used as a decorator. What an instance is made of is saved:
+    themselves. Any other class needs this function, which can be used as a decorator. What an instance is made of is
+    saved:
 
     * the fields of a dataclass, or else the parameters that scikit-learn's `get_params` returns. The class is called
       with them when the index is loaded.
@@ -267,7 +267,7 @@ def encode(value: object, attached: Attached) -> Any:
     """Encode an object as JSON, and attach its arrays and files, each only once."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):
         return encode(value.item(), attached)
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)

@@ -1,8 +1,8 @@
 """Files that a saved estimator reads and that are too large to be copied, such as those of word vectors.
 
 Each is stored by its path, its path from the folder of the index, its size and its checksum. The first of the two paths
-that leads to the same content is taken, so an index may be moved together with its files or without them, and is not
-opened with other ones.
+that leads to the same content is taken, so an index may be moved together with its files or without them, and is never
+opened with other files.
 """
 
 from __future__ import annotations
