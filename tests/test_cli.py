@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
+from wcwidth import wcswidth
 
 import sklearn_mcsg
 from sklearn_mcsg import (
@@ -570,9 +571,10 @@ def test_number_of_clusters(mcsg, corpus, options):
     found = json.loads(mcsg("cluster", corpus, *options, "--format", "json").out)
     assert options[1] not in (1, 3) or found["n_clusters"] == options[1]
     assert len(found["clusters"]) == found["n_clusters"]
-    assert bool(found["alternatives"]) == (options[1] not in (1, 3))
-    hows = {"auto": "as many as are found again in halves of the texts", 5: "found at resolution 5"}
-    assert found["number"] == hows.get(options[1], "as requested")
+    assert options[1] == "auto" or not found["alternatives"], "of resolution 5, the others find as many"
+    assert found["n_clusters"] not in [other["n_clusters"] for other in found["alternatives"]]
+    hows = {"auto": "the number on which random halves of the texts agree", 5: "found at resolution 5"}
+    assert found["how"] == hows.get(options[1], "as requested")
     table = mcsg("cluster", corpus, *options).out
     assert f"{found['n_clusters']} cluster" in table
     if options[1] == 1:
@@ -686,7 +688,7 @@ def test_segment(mcsg, sequence):
     texts = Path(sequence).read_text(encoding="utf8").splitlines()
     expected = segment_texts(texts, 3)
     assert found["n_segments"] == 3
-    assert found["number"] == "as requested"
+    assert found["how"] == "as requested"
     assert [(part["first_line"], part["last_line"]) for part in found["segments"]] == [(1, 12), (13, 24), (25, 36)]
     assert [part["words"] for part in found["segments"]] == expected.words
     assert [part["text"] for part in found["segments"]] == texts[::12]
@@ -730,7 +732,7 @@ def test_segments_of_one_line_are_numbered_by_sentences(mcsg, sequence, tmp_path
 @pytest.mark.parametrize("options", [[], ["-n", "auto"]])
 def test_number_of_segments_is_found(mcsg, sequence, options):
     found = json.loads(mcsg("segment", sequence, *options, "--format", "json").out)
-    assert found["number"] == "found at level 0.05"
+    assert found["how"] == "found at level 0.05"
     texts = Path(sequence).read_text(encoding="utf8").splitlines()
     expected = segment_texts(texts)
     assert found["n_segments"] == len(expected) > 1
@@ -741,7 +743,7 @@ def test_number_of_segments_is_found(mcsg, sequence, options):
     assert "  p      begins between  words" in table
     assert "begins between: lines that hold its true beginning with probability 0.95." in table
     with_level = json.loads(mcsg("segment", sequence, *options, "--level", 0.5, "--format", "json").out)
-    assert with_level["number"] == "found at level 0.5"
+    assert with_level["how"] == "found at level 0.5"
     assert "--level decides how many segments" in mcsg("segment", sequence, "-n", 3, "--level", 0.2, code=1).err
 
 
@@ -1770,15 +1772,15 @@ def corpora(tmp_path):
     return str(old), str(new)
 
 
-def test_the_words_that_came_and_went(mcsg, corpora):
+def test_words_that_have_become_more_or_less_frequent(mcsg, corpora):
     found = json.loads(mcsg("drift", *corpora, "--format", "json").out)
     assert found["pvalue"] == 0.001
-    assert (found["old"], found["new"]) == (60, 60)
+    assert (found["n_old"], found["n_new"]) == (60, 60)
     words = {record["word"].lower(): record["change"] for record in found["words"]}
     assert len(words) == len(found["words"]) == 20
-    assert {words.get(word, "came") for word in ("piano", "guitar", "song", "band")} == {"came"}
-    assert {words.get(word, "went") for word in ("rain", "snow", "wind", "storm")} == {"went"}
-    assert {"came", "went"} == set(words.values())
+    assert {words.get(word, "more") for word in ("piano", "guitar", "song", "band")} == {"more"}
+    assert {words.get(word, "less") for word in ("rain", "snow", "wind", "storm")} == {"less"}
+    assert {"more", "less"} == set(words.values())
     assert not set(words) & {"the", "a", "of", "and", "is", "in", "to", "it"}
     parts = [record["part"] for record in found["words"]]
     assert parts == sorted(parts, reverse=True)
@@ -1789,10 +1791,10 @@ def test_drift_as_table_and_csv(mcsg, corpora):
     table = mcsg("drift", *corpora).out
     assert table.startswith("p = 0.001  60 old texts, 60 new ones")
     assert "1 of 1,000 differ at least as much" in table
-    assert "Words that came" in table
-    assert "Words that went" in table
-    lines = mcsg("drift", *corpora, "--words", "3", "--format", "csv").out.splitlines()
-    assert lines[0] == "word,change,old,new,part"
+    assert "More frequent now" in table
+    assert "Less frequent now" in table
+    lines = mcsg("drift", *corpora, "-k", "3", "--format", "csv").out.splitlines()
+    assert lines[0] == "word,change,share_old,share_new,part"
     assert len(lines) == 4
 
 
@@ -1800,6 +1802,19 @@ def test_no_difference_is_said(mcsg, corpora):
     table = mcsg("drift", corpora[0], corpora[0], "--permutations", "99").out
     assert "usual by chance" in table
     assert "Typical" not in table
+
+
+def test_the_new_file_is_read_by_its_name(mcsg, tmp_path):
+    """Whatever the options say about the old one; wide characters are aligned."""
+    texts = ["\u682a\u4fa1 rose today", "market prices rose", "the market fell"]
+    old, new = tmp_path / "old.csv", tmp_path / "new.txt"
+    old.write_text("body,id\n" + "".join(f"{text},{i}\n" for i, text in enumerate(texts)), encoding="utf-8")
+    new.write_text("\n".join(["sick puppies bark", *texts[1:]]), encoding="utf-8")
+    arguments = ["drift", old, new, "--column", "body", "--permutations", "19", "--quiet"]
+    assert json.loads(mcsg(*arguments, "--format", "json").out)["n_new"] == 3
+    rows = [line for line in mcsg(*arguments).out.splitlines() if line.endswith(" %")]
+    assert any("\u682a" in row for row in rows)
+    assert len({wcswidth(row) for row in rows}) <= 2, "one width in each part"
 
 
 def test_corpora_that_cannot_be_compared(mcsg, corpora, tmp_path):

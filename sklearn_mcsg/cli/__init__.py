@@ -1,4 +1,4 @@
-"""Command mcsg: compare, search, cluster, deduplicate and segment texts, and evaluate similarities.
+"""Command mcsg: compare, search, cluster, deduplicate and segment texts, find drift, and evaluate similarities.
 
 In come arguments, and texts from files or standard input. Out go results to standard output, and everything else to
 standard error. The exit code is 0 on success, 1 after an error in the data or files, 2 after an error in the command

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     if options.resolution is not None:
         how = f"found at resolution {options.resolution:g}"
     elif options.n_clusters is None:
-        how = "as many as are found again in halves of the texts"
+        how = "the number on which random halves of the texts agree"
     else:
         how = "as requested" if len(clusters) == options.n_clusters else f"{options.n_clusters} were requested"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
@@ -80,7 +80,7 @@ def _write_report(options: argparse.Namespace, corpus: Corpus, clusters: TextClu
 
 def _alternatives(clusters: TextClusters) -> list[tuple[int, str]]:
     """Other numbers of clusters, and the options that give them; none if the number was given."""
-    return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.alternatives.items())]
+    return [(n, f"--resolution {r:g}") for r, n in sorted(clusters.alternatives.items()) if n != len(clusters)]
 
 
 def _numbers(values: Any) -> list[float | None]:
@@ -147,7 +147,7 @@ def _show_json(corpus: Corpus, clusters: TextClusters, how: str, kinds: KindComp
     terminal.show_json(
         {
             "n_clusters": len(clusters),
-            "number": how,
+            "how": how,
             "alternatives": [{"n_clusters": n, "option": option} for n, option in _alternatives(clusters)],
             "clusters": described,
             "outliers": [shown(i) for i in distinct(corpus.texts, clusters.outliers.tolist(), _TYPICAL)],

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._shared import (
     check_criterion,
+    distinct,
     make_embedding,
     make_pipeline,
     read_texts,
@@ -30,7 +30,7 @@ from sklearn_mcsg.text import EmbeddingVectorizer, TextCalibration, TokenisedTex
 _N_REFERENCES = 100  # reference texts for a single comparison: enough, and too few to need compiled code
 _N_FOLDS = 5
 _MOST_PAIRS = 10_000  # pairs of words for, and as many against, that JSON lists
-_LARGE = 5000  # in a larger corpus fitted texts and new ones differ as much by chance: no folds are needed
+_LARGE = 5000  # in a larger corpus fitted texts and new ones are equally far apart by chance: no folds are needed
 
 
 def run(options: argparse.Namespace) -> None:
@@ -99,7 +99,7 @@ def _learn(options: argparse.Namespace) -> tuple[Pipeline, TextCalibration | Non
 
 
 def _calibrate(pipeline: Pipeline, groups: Groups, texts: list[str], name: str) -> TextCalibration | None:
-    different = np.sort(list(dict(zip(texts, range(len(texts)), strict=True)).values()))
+    different = distinct(texts, range(len(texts)), len(texts))
     if len(different) < FEW_GROUPS:
         return None
     cv = _N_FOLDS if len(different) <= _LARGE else None
@@ -112,7 +112,7 @@ def _details(explanation: Explanation, exact: bool) -> dict[str, Any]:
     columns["contribution"] = explanation.vectors
     pairs = {}
     if exact:
-        columns["relative"] = explanation.tones
+        columns["tone"] = explanation.tones
     else:
         found = [*explanation.strongest(_MOST_PAIRS), *reversed(explanation.weakest(_MOST_PAIRS))]
         pairs = {"pairs": [dict(zip(("word_a", "word_b", "contribution"), pair, strict=True)) for pair in found]}

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
-from sklearn_mcsg.cli._shared import distinct, make_embedding, only_known, open_corpus, tell_coverage
+from sklearn_mcsg.cli._shared import distinct, make_embedding, only_known, open_corpus, open_other, tell_coverage
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.samples import SampleComparison, compare_samples
 from sklearn_mcsg.text import TokenisedTexts, deciding_words
@@ -20,7 +20,7 @@ _SMALL = 0.05  # p-value above which a difference is not unusual
 
 def run(options: argparse.Namespace) -> None:
     """Compare an old corpus with a new one."""
-    old, new = open_corpus(options, options.corpus), open_corpus(options, options.new, column=options.new_column)
+    old, new = open_corpus(options, options.corpus), open_other(options, options.new, options.new_column)
     texts = TokenisedTexts.of([*old.texts, *new.texts])
     pipeline = make_embedding(options)
     groups = pipeline[0].fit_transform(texts)
@@ -37,11 +37,11 @@ def run(options: argparse.Namespace) -> None:
     found = compare_samples(
         groups[:n], groups[n:], similarity=pipeline[-1], n_permutations=options.permutations, random_state=0
     )
-    records = _words(found, groups)[: options.words]
+    records = _words(found, groups)[: options.top]
     if options.format == "csv":
-        terminal.show_records(records, "csv", fields=["word", "change", "old", "new", "part"])
+        terminal.show_records(records, "csv", fields=["word", "change", "share_old", "share_new", "part"])
     elif options.format == "json":
-        facts = {"pvalue": found.pvalue, "statistic": found.statistic, "old": n, "new": len(groups) - n}
+        facts = {"pvalue": found.pvalue, "statistic": found.statistic, "n_old": n, "n_new": len(groups) - n}
         terminal.show_json({**facts, "words": records, "texts": _texts(found, old, new)})
     else:
         _show(found, records, _texts(found, old, new))
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
 def _words(found: SampleComparison, groups: Groups) -> list[dict[str, Any]]:
     """Words that make the difference, the most important first, with the shares of the texts that have them."""
     return [
-        {"word": word, "change": "came" if new > old else "went", "old": old, "new": new, "part": part}
+        {"word": word, "change": "more" if new > old else "less", "share_old": old, "share_new": new, "part": part}
         for word, old, new, part in deciding_words(found, groups)
     ]
 
@@ -76,14 +76,15 @@ def _show(found: SampleComparison, words: list[dict[str, Any]], texts: list[dict
     )
     if found.pvalue > _SMALL:
         print("Differences as large as this one are usual by chance, so the words below may mean nothing.")
-    for change, title in (("came", "Words that came"), ("went", "Words that went")):
+    for change, title in (("more", "More frequent now"), ("less", "Less frequent now")):
         rows = [word for word in words if word["change"] == change]
         if rows:
             print(f"\n{terminal.bold(title)}  {terminal.faint('share of the old texts, and of the new ones')}")
-            width = max(len(row["word"]) for row in rows)
-            for row in rows:
-                word = terminal.printable(row["word"]).ljust(width)
-                print(f"  {word}  {100 * row['old']:5.1f} %  {100 * row['new']:5.1f} %")
+            written = [terminal.printable(row["word"]) for row in rows]
+            width = max(map(terminal.columns, written))
+            for word, row in zip(written, rows, strict=True):
+                shares = f"{100 * row['share_old']:5.1f} %  {100 * row['share_new']:5.1f} %"
+                print(f"  {terminal.padded(word, width)}  {shares}")
     if found.pvalue > _SMALL:
         return
     print(f"\n{terminal.bold('Typical of the difference')}")

@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all subcommands; each sets `run`, the function to call."""
     command = _Parser(
         prog="mcsg",
-        description="Compare, search, cluster and cut texts by model comparison: do two texts need one model or two?",
+        description="Compare, search, cluster, deduplicate and segment texts by model comparison, and find drift.",
         epilog="""examples:
   mcsg compare "A cat sat on the mat." "A kitten lay on the rug."
   mcsg search reviews.csv "the battery died" "slow delivery" --column review
@@ -132,7 +132,7 @@ def _add_cluster(commands: Any) -> None:
 reviews.csv --column review -n 8 --format csv > clusters.csv
 reviews.csv --column review --by country"""
     summary = "group the texts of a corpus and describe each group"
-    number = "number of clusters, or auto (default): as many as are found again in random halves of the texts"
+    number = "number of clusters, or auto (default): the number on which random halves of the texts agree"
     resolution = "with -n auto: more and smaller clusters above 1, fewer below (default: 1)"
     add = _add(commands, "cluster", _cluster.run, summary, examples).add_argument
     _add_corpus(add)
@@ -161,9 +161,9 @@ train.csv --against test.csv"""
     column = "column that holds the texts of --against (default: that of --column)"
     threshold = (
         "largest distance between the embeddings of duplicates, from 0 (equal) to 2, where 1 means unrelated; texts "
-        "with a word that makes a difference are no duplicates at any distance (default: words alone decide)"
+        "with a word that makes a difference are never duplicates, whatever the distance (default: words alone decide)"
     )
-    level = "in place of --threshold: accepted rate of random pairs within it, from which it is learnt"
+    level = "learn the threshold instead: the share of random pairs that may lie within it"
     command = _add(commands, "dedupe", _dedupe.run, summary, examples)
     _add_corpus(command.add_argument)
     command.add_argument("--against", metavar="FILE", help=against)
@@ -187,10 +187,10 @@ def _add_drift(commands: Any) -> None:
         metavar="OLD",
         help="a corpus: .txt (one text per line), .csv, .tsv, .jsonl or .parquet; - for standard input",
     )
-    add("new", metavar="NEW", help="another corpus")
+    add("new", metavar="NEW", help="another corpus, read by its name")
     _add_column(add)
     add("--new-column", metavar="NAME", help="column that holds the texts of NEW (default: that of --column)")
-    add("--words", type=_positive, default=20, metavar="N", help="number of words to show (default: 20)")
+    add("-k", "--top", type=_positive, default=20, metavar="K", help="number of words to show (default: 20)")
     add("--permutations", type=_positive, default=999, metavar="N", help=permutations)
     _add_common(add, criterion=False)
 

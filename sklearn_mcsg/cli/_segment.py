@@ -119,7 +119,7 @@ def _show_csv(corpus: Corpus, segments: TextSegments, described: list[dict[str, 
 def _show_json(corpus: Corpus, segments: TextSegments, described: list[dict[str, Any]], how: str) -> None:
     columns = corpus.lines, (segments.labels + 1).tolist(), corpus.texts
     sentences = [dict(zip(("line", "segment", "text"), row, strict=True)) for row in zip(*columns, strict=True)]
-    terminal.show_json({"n_segments": len(segments), "number": how, "segments": described, "sentences": sentences})
+    terminal.show_json({"n_segments": len(segments), "how": how, "segments": described, "sentences": sentences})
 
 
 def _show_table(corpus: Corpus, segments: TextSegments, described: list[dict[str, Any]], how: str) -> None:

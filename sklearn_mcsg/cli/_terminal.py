@@ -79,17 +79,18 @@ def _words(a: str | None, b: str | None) -> str:
 def shortened(text: str, room: int) -> str:
     """Text on one line, cut to a number of columns if the output is a terminal."""
     text = printable(text)
-    if not sys.stdout.isatty() or _columns(text) <= room:
+    if not sys.stdout.isatty() or columns(text) <= room:
         return text
     used = 0
     for i, character in enumerate(text):
-        used += _columns(character)
+        used += columns(character)
         if used > room - 1:
             return text[:i].rstrip() + "…"
     return text
 
 
-def _columns(text: str) -> int:
+def columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
     return max(wcswidth(text), 0) if text.isprintable() else sum(max(wcwidth(c), 0) for c in text)
 
 
@@ -154,18 +155,18 @@ def _show_table(records: Sequence[Mapping[str, Any]]) -> None:
     """Print columns of minimal width: numbers aligned right, the last column cut to the terminal's width."""
     names = list(records[0])
     cells = [names, *([cell(record[name]) for name in names] for record in records)]
-    widths = [max(_columns(row[k]) for row in cells) for k in range(len(names))]
+    widths = [max(columns(row[k]) for row in cells) for k in range(len(names))]
     numeric = [not isinstance(records[0][name], str) for name in names]
     room = max(20, width() - sum(widths[:-1]) - 2 * (len(names) - 1))
     for i, row in enumerate(cells):
         row = [*row[:-1], shortened(row[-1], room)]
-        line = "  ".join(map(_padded, row, widths, numeric)).rstrip()
+        line = "  ".join(map(padded, row, widths, numeric)).rstrip()
         print(bold(line) if i == 0 else line)
 
 
-def _padded(text: str, size: int, right: bool) -> str:
+def padded(text: str, size: int, right: bool = False) -> str:
     """Text with spaces up to a number of columns."""
-    gap = " " * (size - _columns(text))
+    gap = " " * (size - columns(text))
     return gap + text if right else text + gap
 
 
@@ -177,6 +178,6 @@ def cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A plain number or text for JSON and CSV; floats are rounded to the digits of float32."""
+    """A plain number or text for JSON and CSV; floats of NumPy, and all in CSV, have the digits of float32."""
     value = value.item() if hasattr(value, "item") else value
     return float(f"{value:.7g}") if isinstance(value, float) else value
