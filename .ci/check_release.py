@@ -78,8 +78,15 @@ def check_version(version: str) -> list[str]:
 
 def placeholders() -> list[str]:
     """Files that still lack the address of the repository, or of those who keep it."""
-    files = ["pyproject.toml", "SECURITY.md", "CODE_OF_CONDUCT.md", ".github/ISSUE_TEMPLATE/config.yml"]
-    found = {name: set(re.findall("OWNER|CONTACT", (ROOT / name).read_text(encoding="utf8"))) for name in files}
+    files = [
+        "pyproject.toml",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+        ".github/ISSUE_TEMPLATE/config.yml",
+        ".ci/conda/recipe.yaml",
+    ]
+    words = "OWNER|CONTACT|MAINTAINERS"
+    found = {name: sorted(set(re.findall(words, (ROOT / name).read_text(encoding="utf8")))) for name in files}
     return [f"{name} still says {' and '.join(words)}" for name, words in found.items() if words]
 
 

@@ -1,7 +1,8 @@
-"""Put built pages into the published site, which keeps the pages of every version: ``publish.py pages site``.
+"""Put built pages into the published site, which keeps the pages of every version: ``publish.py pages site branch``.
 
 The site has a folder for each minor version and one for the version under development. ``versions.json`` fills the menu
-of versions on all pages, and the entry leads to the newest release, whose lists of pages are those of the site.
+of versions on all pages, and the entry leads to the newest release, whose lists of pages are those of the site. A version
+is released by its tag (``publish.py pages site tag``); a branch publishes the version under development only.
 """
 
 import json
@@ -24,9 +25,12 @@ def folder_of(version):
     return release[1] if release else "dev"
 
 
-def publish(pages, site):
+def publish(pages, site, ref_type):
     """Replace the pages of a version, which the pages themselves name, and list all versions again."""
     version = re.search(rb"^# Version: (\S+)$", (pages / "objects.inv").read_bytes(), re.MULTILINE)[1].decode()
+    if ref_type != "tag" and folder_of(version) != "dev":
+        print(f"Version {version} is published when it is tagged.")
+        return
     folder = site / folder_of(version)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(pages, folder)
@@ -44,4 +48,4 @@ def publish(pages, site):
 
 
 if __name__ == "__main__":
-    publish(Path(sys.argv[1]), Path(sys.argv[2]))
+    publish(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -54,7 +54,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
     Parameters
     ----------
     likelihood : {"diag", "spherical", "full", "vmf", "trend"} or Likelihood, default="diag"
-        The model of a group: see `ModelComparisonSimilarity`. Classes have the same model. For the frames of sounds and
+        The model of a group: see `ModelComparisonSimilarity`. Classes have the same model. For frames of audio and
         sensors, ``"full"`` is often better.
     criterion : {"aic", "tic", "bic", "bayes"} or Criterion, default="aic"
         The information criterion: see `ModelComparisonSimilarity`. The prior of ``"bayes"`` is learnt from the classes.
