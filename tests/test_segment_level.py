@@ -11,7 +11,7 @@ from test_segmentation import ENGINES, brute_force, planted
 from sklearn_mcsg import Groups, ModelComparisonSegmenter
 from sklearn_mcsg.engine.dispatch import engine_context
 from sklearn_mcsg.likelihoods import load_segment_kernels
-from sklearn_mcsg.segmentation import _null
+from sklearn_mcsg.segmentation import _intervals, _null
 from sklearn_mcsg.segmentation._null import critical_penalty
 from sklearn_mcsg.segmentation._orders import chosen_blocks, random_order
 from sklearn_mcsg.segmentation._sequence import best_partition, squared_errors
@@ -95,6 +95,23 @@ def test_a_step_without_noise(scale):
     X = scale * np.repeat([0.0, 1.0], 60)[:, None]
     model = cut(X, "squared_error", block_size=1)
     assert_array_equal(model.boundaries_, [60])
+
+
+STATES = {
+    "one step": np.repeat([0.0, 1.0], 300)[:, None],
+    "there and back": np.repeat([0.0, 1.0, 0.0], 200)[:, None],
+    "three levels": np.repeat([3.0, 9.0, 1.0], 60)[:, None],
+    "one of four": np.eye(4)[np.repeat(np.arange(4), 60)],
+}
+
+
+@pytest.mark.parametrize("likelihood", ["diag", "squared_error"])
+@pytest.mark.parametrize("X", STATES.values(), ids=STATES)
+def test_changes_between_constant_states(X, likelihood):
+    """The few steps are changes: they are no sign that rows depend on their neighbours."""
+    model = cut(X, likelihood, level=0.05)
+    assert_array_equal(model.boundaries_, np.flatnonzero((X[1:] != X[:-1]).any(axis=1)) + 1)
+    assert model.block_size_ == 1
 
 
 def test_segments_longer_than_a_piece(monkeypatch):
@@ -300,6 +317,21 @@ def test_intervals_hold_the_true_places():
     assert len(hits) - sum(hits) <= least_number(0.1, len(hits))
 
 
+@pytest.mark.parametrize("near", [12, 400])
+def test_intervals_may_be_wider_than_the_rows_looked_at_first(near, monkeypatch):
+    """A weak change far from the ends of its segments may be many rows away from where it was found."""
+    monkeypatch.setattr(_intervals, "_NEAR", near)
+    found, held = 0, 0
+    for seed in range(30):
+        X = np.random.default_rng(seed).normal(np.repeat([0.0, 0.6], 200)[:, None])
+        model = cut(X, "squared_error", seed=seed, level=0.1, n_permutations=59, block_size=1)
+        if model.n_segments_ == 2:
+            ((first, last),) = model.intervals_
+            found, held = found + 1, held + (first <= 200 <= last)
+    assert found >= 25
+    assert found - held <= least_number(0.1, found)
+
+
 def test_intervals_are_kept_and_pickled():
     X, _ = planted(0, n_segments=3)
     model = cut(X)
@@ -383,5 +415,10 @@ def test_errors():
         ModelComparisonSegmenter(level=0.05, block_size=50).fit(X[:100])
     with pytest.raises(ValueError, match="'block_size' parameter"):
         ModelComparisonSegmenter(block_size="large").fit(X)
+    with pytest.raises(ValueError, match="block_size=50 divides 100 rows into fewer than 6 blocks"):
+        ModelComparisonSegmenter(n_segments=2, block_size=50).fit(X[:100])
+    long = ModelComparisonSegmenter(n_segments=2, n_permutations=38).fit(np.arange(2000.0)[:, None])
+    with pytest.warns(UserWarning, match=r"38 cannot show a p-value of 0\.05 in a sequence of 2000 rows: it takes at"):
+        assert long.pvalues_.shape == (1,)
     with pytest.raises(AttributeError, match=r"Intervals need a level: pass level=0\.05"):
         _ = ModelComparisonSegmenter(n_segments=3).fit(X).intervals_

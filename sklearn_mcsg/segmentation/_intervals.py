@@ -10,18 +10,32 @@ from sklearn_mcsg.segmentation._null import RandomOrders
 from sklearn_mcsg.segmentation._orders import random_order
 from sklearn_mcsg.segmentation._sequence import choose_costs
 
-_NEAR = 200  # rows on each side of a boundary that its interval is computed from
+_NEAR = 200  # rows on each side of a boundary from which its interval is computed first
 _ROUNDING = 1e-9  # relative to the range of criteria; of those that are equal, but computed in different orders
 
 
 def interval(orders: RandomOrders, begin: int, place: int, end: int) -> tuple[int, int]:
+    """First and last row that may be the true place of a boundary between `begin` and `end` that was found at `place`.
+
+    The rows near it suffice, unless the interval reaches the last of them: then twice as many are looked at.
+    """
+    near, least = _NEAR, orders.min_size
+    while True:
+        left, right = max(begin, place - near), min(end, place + near)
+        first, last = _interval_within(orders, left, right)
+        if (left == begin or first > left + least) and (right == end or last < right - least):
+            return first, last
+        near *= 2
+
+
+def _interval_within(orders: RandomOrders, begin: int, end: int) -> tuple[int, int]:
     """First and last row that may be the true place of the only boundary between `begin` and `end`.
 
     If the boundary is at row t, all orders of the rows before t, and of those from t on, are equally probable. Row t is
     part of the interval unless its criterion is worse than that of the best place by more than in a share 1 - level of
     these orders. Rows are ranked by this loss, and bisection finds the last one that is part of the interval.
     """
-    begin, end, least = max(begin, place - _NEAR), min(end, place + _NEAR), orders.min_size
+    least = orders.min_size
     costs = choose_costs(orders.model, orders.rows[begin:end])
     (criteria,) = costs.cuts(np.arange(end - begin)[None], least)
     losses, rounding = criteria - criteria.min(), _ROUNDING * np.ptp(criteria)

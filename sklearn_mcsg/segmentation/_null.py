@@ -89,15 +89,20 @@ class RandomOrders:
     seed: int
     verbose: int = 0
 
-    def check(self) -> None:
-        """Raise ValueError if so many random orders cannot hold the level."""
+    def too_few(self) -> str | None:
+        """Why so many random orders cannot hold the level, or None."""
         n = len(self.rows)
         fewest = fewest_permutations(self.level, n)
-        if self.n_permutations < fewest:
-            raise ValueError(
-                f"n_permutations={self.n_permutations} cannot show a p-value of {self.level} in a sequence of {n} "
-                f"rows: it takes at least {fewest}."
-            )
+        if self.n_permutations >= fewest:
+            return None
+        return (
+            f"n_permutations={self.n_permutations} cannot show a p-value of {self.level} in a sequence of {n} rows: it "
+            f"takes at least {fewest}."
+        )
+
+    def check_blocks(self) -> None:
+        """Raise ValueError if blocks of the given size are too few."""
+        n = len(self.rows)
         if isinstance(self.block_size, Integral) and n < FEWEST_BLOCKS * self.block_size:
             raise ValueError(
                 f"block_size={self.block_size} divides {n} rows into fewer than {FEWEST_BLOCKS} blocks, which have too "
@@ -154,7 +159,7 @@ class RandomOrders:
         return float(2 * penalties[len(penalties) // 2 - 1] - penalties[-1])
 
     def _grown(self) -> Null:
-        """Double the blocks as long as segments are long: for rows that resemble their neighbours at all distances."""
+        """Double the blocks while segments are much longer: for rows that resemble their neighbours at all distances."""
         n, null = len(self.rows), self._of_blocks(1)
         while True:
             penalized = self.costs.of(self.rows, null.penalty(self.level))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 FEWEST_BLOCKS = 6  # fewer have too few orders
+_FEW_STEPS = 10  # rows that differ from the row before: so few are changes, and no sign of dependence
 _LOST = 0.05  # share of the variance of long sums that blocks may lack, if there are enough of them
 
 
@@ -22,19 +23,25 @@ def chosen_blocks(rows: np.ndarray, is_pooled: bool) -> tuple[int, float]:
     variance. Differences at h = 1 and 2 hence give r = d(2) / d(1) - 1, which a few changes of the mean hardly affect.
     The variance of the sum of a block then lacks a share 2 r / (1 - r²) / block_size of that of long blocks.
     If `is_pooled`, the squares of all features are summed. Otherwise the most correlated feature counts, less the
-    correlation that the largest of so many has by chance.
+    correlation that the largest of so many has by chance. Features that hardly ever change do not count.
     """
     n = len(rows)
     if n < 3:
         return 1, 1.0
     with np.errstate(all="ignore"):
         one, two = (_squared_differences(rows, lag, is_pooled) for lag in (1, 2))
-        ratios = two / one
+        ratios = np.where(_n_steps(rows, is_pooled) > _FEW_STEPS, two / one, np.nan)
     chance = np.sqrt(4 * np.log(len(one)) / n)
     r = float(np.clip(ratios[np.isfinite(ratios)].max(initial=0) - 1 - chance, 0, 0.99))
     lacking = 2 * r / (1 - r**2)
     size = int(np.clip(round(lacking / _LOST), 1, max(1, n // FEWEST_BLOCKS)))
     return size, (1.0 if size == 1 else max(0.5, 1 - lacking / size))
+
+
+def _n_steps(rows: np.ndarray, is_pooled: bool) -> np.ndarray:
+    """Number of rows that differ from the row before, in each feature or in any."""
+    differs = rows[1:] != rows[:-1]
+    return (differs.any(axis=1, keepdims=True) if is_pooled else differs).sum(axis=0)
 
 
 def neighbour_difference(rows: np.ndarray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -60,8 +61,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         one; otherwise it is the number whose best partition has the lowest criterion.
     level : float, default=None
         Accepted rate of false positives: the largest probability that a sequence without change is cut anywhere. A
-        boundary must then gain more than the same rows do in random order, whatever their distribution is. It excludes
-        `n_segments`. ``None`` means 0.05 if the squared error finds the number of segments.
+        boundary must then gain more than the same rows do in random order, whatever their distribution is. It cannot be
+        combined with `n_segments`. ``None`` means 0.05 if the squared error finds the number of segments.
     min_size : int, default=2
         Smallest number of rows in a segment.
     max_segments : int, default=50
@@ -72,7 +73,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
 
         - ``"auto"`` computes it from the autocorrelation of neighbouring rows; for groups of several vectors it is the
           same as ``"growing"``.
-        - ``"growing"`` begins with 1 and doubles as long as the segments found have at least 10 rows and 8 blocks on
+        - ``"growing"`` begins with 1 and keeps doubling while the segments found have at least 10 rows and 8 blocks on
           average. Use it for sentences, which resemble their neighbours at all distances.
     n_permutations : int, default=199
         Number of permutations: random orders of the rows.
@@ -254,8 +255,9 @@ class ModelComparisonSegmenter(GroupsEstimator):
         model = self._learnt(start, sequence)
         has_level = self.n_segments is None and (self.level is not None or isinstance(model.likelihood, SquaredError))
         orders = self._orders_of(model, rows, ragged)
-        if has_level:
-            orders.check()
+        orders.check_blocks()
+        if has_level and (why := orders.too_few()):
+            raise ValueError(why)
         costs = orders.costs if has_level else choose_costs(model, rows)
         penalty = orders.null.penalty(orders.level) if has_level else position_penalty(model, len(rows))
         boundaries, evidence = self._find(costs.of(rows, penalty))
@@ -300,6 +302,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
     def pvalues_(self) -> np.ndarray:
         check_is_fitted(self, "boundaries_")
         if self._pvalues is None:
+            if why := self._orders.too_few():
+                warnings.warn(why, stacklevel=2)
             gains = np.array([self._gain(i) for i in range(len(self.boundaries_))])
             self._pvalues = self._orders.pvalues(gains) if len(gains) else gains
         return self._pvalues
@@ -424,6 +428,8 @@ class ModelComparisonSegmenter(GroupsEstimator):
         if rows.shape[1] > _CURVES:
             rows = rows @ np.linalg.svd(rows, full_matrices=False)[2][:_CURVES].T
             names = [f"component {i}" for i in range(rows.shape[1])]
+        elif self.embedding_ is not None:
+            names = [f"coordinate {i}" for i in range(rows.shape[1])]
         else:
             names = self._feature_names()
         scale = rows.std(axis=0)
