@@ -151,6 +151,12 @@ def test_from_labels_refuses_missing_ones(labels):
     assert Groups.from_labels(np.eye(2), ["nan", ""])[1].tolist() == ["", "nan"]
 
 
+def test_a_mask_is_refused_only_if_it_would_be_lost():
+    with pytest.raises(TypeError, match="X is a masked array, whose mask would be lost"):
+        Groups.from_labels(MASKED, [0, 1])
+    assert len(validate_groups([np.ma.masked_array(ONE)])) == 1
+
+
 def test_from_labels_with_swapped_arguments():
     with pytest.raises(ValueError, match=r"^The vectors come before the labels: pass Groups.from_labels\(vectors, lab"):
         Groups.from_labels(np.array([0, 1, 0]), np.eye(3))
@@ -447,6 +453,7 @@ def test_errors_name_the_input(X):
         validate_groups(X, name="Y")
 
 
+MASKED = np.ma.masked_array(ONE, mask=[[True, False, False], [False, False, False]])
 BAD_PARTS = {
     "1-d vectors": (dict(vectors=np.ones(3), offsets=[0, 3]), ValueError, "2-dimensional array.*offsets=.0, len"),
     "text": (dict(vectors=[["a"]], offsets=[0, 1]), TypeError, "vectors must hold numbers"),
@@ -476,6 +483,8 @@ BAD_PARTS = {
     "integers beyond floats": (dict(offsets=[0, 2], weights=[10**400, 1]), TypeError, "weights must hold numbers"),
     "too few weights": (dict(offsets=[0, 2], weights=[1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
     "text weights": (dict(offsets=[0, 2], weights=["a", "b"]), TypeError, "weights must hold numbers"),
+    "masked vectors": (dict(vectors=MASKED, offsets=[0, 2]), TypeError, "vectors is a masked array, whose mask"),
+    "masked weights": (dict(offsets=[0, 2], weights=MASKED[:, 0]), TypeError, "weights is a masked array, whose mask"),
 }
 
 

@@ -64,10 +64,10 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def refuse_masks(X: Any, name: str) -> None:
-    """Raise if an array has a mask, which would be lost."""
-    if isinstance(X, np.ma.MaskedArray):
+    """Raise if values of an array are masked: the mask would be lost."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise TypeError(
-            f"{name} is a masked array, whose mask would be lost: pass a list of arrays without the masked vectors."
+            f"{name} is a masked array, whose mask would be lost: pass plain arrays, without what is masked."
         )
 
 
@@ -77,6 +77,7 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
     scikit-learn's `check_array` is asked about everything else: it changes the warning filters of the process for a
     moment, which threads that overlap would leave changed.
     """
+    refuse_masks(X, name)
     try:
         table = np.asarray(X)
     except ValueError:
@@ -285,7 +286,8 @@ def _as_labels(values: Any) -> np.ndarray:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Values as an array; raise if they are arrays of different lengths."""
+    """Values as an array; raise if they have a mask, or are arrays of different lengths."""
+    refuse_masks(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:
