@@ -516,6 +516,11 @@ def test_bad_factors_get_a_sentence(likelihood, spread, sentence, make_groups):
         GroupEmbedding(likelihood, spread=spread).fit(make_groups(20, 3, (3, 9)))
 
 
+def test_a_similarity_to_embed_is_validated(make_groups):
+    with pytest.raises(ValueError, match="The 'output' parameter of MeanVector must be a str among"):
+        GroupEmbedding(MeanVector("cosine")).fit(make_groups(20, 3, (3, 9)))
+
+
 def test_true_is_not_a_number_of_landmarks(make_groups):
     with pytest.raises(ValueError, match="'n_landmarks' parameter.*Got True"):
         GroupEmbedding(method="landmarks", n_landmarks=True).fit(make_groups(20, 3, (3, 9)))

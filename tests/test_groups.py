@@ -381,6 +381,12 @@ def test_bad_input_gets_a_sentence(X, error, message):
         validate_groups(X)
 
 
+def test_a_lazy_frame_gets_the_same_sentence_after_fit():
+    frame, _, message = BAD["lazy frame"]
+    with pytest.raises(TypeError, match=message):
+        ModelComparisonSimilarity().fit([ONE, ONE]).transform(frame)
+
+
 def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
     numbered = LONG.assign(id=[1, 1, 2])
     with pytest.warns(UserWarning, match=r"each of its rows becomes a group.*column 'id'.*Groups.from_labels\(X.drop"):

@@ -433,7 +433,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
             return ModelComparisonSimilarity(self.likelihood, output="divergence", **params)
         similarity = clone(self.likelihood)
-        return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
+        output = OUTPUTS.get(similarity.output)  # the fit of the similarity refuses unknown ones
+        return similarity.set_params(output="distance") if output and output.higher_is_nearer else similarity
 
     def _learnt(self, similarity: GroupSimilarity | None, *parts: Any) -> dict[str, Any]:
         """What a corpus in parts teaches: groups or their statistics or, for landmarks, one part of groups."""
