@@ -506,14 +506,23 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         return result
 
     def _over_batches(self, function: Callable, groups: Any, space: Coordinates | Landmarks) -> Iterator[Any]:
-        """Each batch of groups with a function of its coordinates; in order, on several jobs."""
+        """Each batch of groups with a function of its coordinates, in the order of the groups, by several jobs.
+
+        The order decides how sums of the results are rounded, so it must not depend on which job is ready first.
+        """
         every = list(batches(len(groups), space.width))
         tasks = ((function, space, groups[batch], batch) for batch in every)
         n_jobs = 1 if isinstance(groups, ArrayGroups) else self.n_jobs
+        early: dict[int, Any] = {}  # results that are ready before their turn, by their first group
+        turn = 0
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
             for batch, result in run(_call, tasks, len(every), n_jobs):
                 advance(batch.stop - batch.start)
-                yield batch, result
+                early[batch.start] = batch, result
+                while turn in early:
+                    done, result = early.pop(turn)
+                    turn = done.stop
+                    yield done, result
 
     def _units(self, groups: Groups | Statistics, dtype: np.dtype | None = None) -> np.ndarray:
         """Embeddings at unit length; a group at the mean of the corpus stays the zero vector."""
