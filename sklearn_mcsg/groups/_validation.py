@@ -118,7 +118,7 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
         x = Groups(vectors, [0, len(vectors)])
         warn_of_padding(x.vectors, x.offsets)
     if len(x) != 1:
-        raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass {name}[[i]].")
+        raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass one of them as groups[[i]].")
     if not allow_empty and not x.totals.any():
         what = "vectors of positive weight" if x.n_rows else "vectors"
         raise ValueError(
