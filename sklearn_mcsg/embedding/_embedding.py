@@ -154,6 +154,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _space: Coordinates | Landmarks
     _moments: Moments
     _axes: Axes
+    _rotated: bool
 
     def __init__(
         self,
@@ -399,7 +400,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         names : ndarray of str
         """
         names = super().get_feature_names_out(input_features)
-        if self.rotate or not isinstance(self._space, Coordinates):
+        if self._rotated or not isinstance(self._space, Coordinates):
             return names
         features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
         return np.array(self._space.names(features), dtype=object)
@@ -478,6 +479,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             "_space": space,
             "_moments": moments,
             "_axes": axes,
+            "_rotated": self.rotate,
             "_null": None,
         }
 
