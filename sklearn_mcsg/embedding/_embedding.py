@@ -72,7 +72,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     whiten : float, default=0.0
         Power of whitening, from 0 (none) to 1 (all components get unit variance). 0.5 suits raw word vectors.
     spread : float or array-like of shape (n_features,), default=1.0
-        Factor on the coordinates of scale, that is of log variances. With 0 only means count.
+        Factor on the coordinates of scale, that is of log variances. With 0 only means count. An array has one factor
+        for each of them: one per feature for ``"diag"`` and ``"trend"``.
     order : float, default=1.0
         Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them; landmarks ignore it.
     n_components : int, default=None
@@ -94,7 +95,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     n_landmarks : int, default=512
         Largest number of landmarks: groups of the corpus.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the landmarks. Pass an int for reproducible results.
+        Determines what is random: the landmarks and, unless it has a `random_state` of its own, the pairs of
+        `calibrate`. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
     verbose : int, default=0
