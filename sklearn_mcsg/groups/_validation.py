@@ -164,7 +164,8 @@ def _to_groups(X: Any, name: str, rows: bool) -> Groups:
     if hasattr(X, "iloc") and X.ndim == 1:
         X = list(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
-        n_groups, size, width = check_numeric(X, name).shape
+        X = check_numeric(X, name)
+        n_groups, size, width = X.shape
         groups = Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
         warn_of_padding(groups.vectors, groups.offsets)
         return groups
