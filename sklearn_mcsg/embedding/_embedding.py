@@ -127,6 +127,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
     covariance of the coordinates.
 
+    Parameters changed after `fit` take effect at the next `fit`, except `whiten`, `normalize`, `n_jobs` and `verbose`.
+    Call `calibrate` again after a change of `whiten`, because random pairs are then at other distances.
+
     Examples
     --------
     >>> import numpy as np
