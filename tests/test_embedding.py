@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import time
 import tracemalloc
 
 import numpy as np
@@ -27,9 +28,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import (
     LIKELIHOODS,
+    Comparison,
     GroupEmbedding,
     GroupNeighbors,
     Groups,
+    GroupSimilarity,
     MeanVector,
     ModelComparisonSimilarity,
     PairExplanation,
@@ -159,6 +162,24 @@ def test_blocks_and_jobs_change_nothing(likelihood, make_groups):
     with sklearn.config_context(working_memory=0.001):
         assert_allclose(clone(model).set_params(n_jobs=2).fit_transform(groups), truth, rtol=1e-8, atol=1e-9)
     assert_allclose(model.transform(groups[[7]])[0], truth[7], rtol=1e-9, atol=1e-11)
+
+
+def test_jobs_that_end_in_another_order_do_not_change_the_last_digit():
+    class SlowStart(Comparison):
+        outputs = ("distance",)
+
+        def summarize(self, groups):
+            return groups.sum(groups.rows()) / groups.totals[:, None]
+
+        def compare(self, left, right, output):
+            time.sleep(0.2 * (left[0, 0] < -5))
+            return np.square(left[:, None] - right).sum(axis=2)
+
+    X = np.random.default_rng(0).normal(size=(60, 2, 3))
+    X[0] = -6
+    model = GroupEmbedding(GroupSimilarity(SlowStart()), n_landmarks=8, random_state=0)
+    with sklearn.config_context(working_memory=0.001):
+        assert_array_equal(clone(model).set_params(n_jobs=2).fit(X).mean_, model.fit(X).mean_)
 
 
 def test_components_scaling_and_unit_length(make_groups):
@@ -514,6 +535,11 @@ def test_an_index_with_factors_is_updated(tmp_path):
 def test_bad_factors_get_a_sentence(likelihood, spread, sentence, make_groups):
     with pytest.raises(ValueError, match=sentence):
         GroupEmbedding(likelihood, spread=spread).fit(make_groups(20, 3, (3, 9)))
+
+
+def test_a_similarity_to_embed_is_validated(make_groups):
+    with pytest.raises(ValueError, match="The 'output' parameter of MeanVector must be a str among"):
+        GroupEmbedding(MeanVector("cosine")).fit(make_groups(20, 3, (3, 9)))
 
 
 def test_true_is_not_a_number_of_landmarks(make_groups):
@@ -881,8 +907,10 @@ def test_names_of_coordinates_that_are_not_rotated(likelihood):
     embedding = GroupEmbedding(likelihood, rotate=False, prior_strength=1.0).fit(X)
     assert embedding.get_feature_names_out().tolist() == NAMES[likelihood]
     assert embedding.transform(X).shape[1] == len(NAMES[likelihood])
-    rotated = GroupEmbedding(likelihood, prior_strength=1.0).fit(X).get_feature_names_out()
-    assert rotated[0] == "groupembedding0"
+    rotated = GroupEmbedding(likelihood, prior_strength=1.0).fit(X)
+    assert rotated.get_feature_names_out()[0] == "groupembedding0"
+    rotated.set_params(rotate=False)
+    assert rotated.get_feature_names_out()[0] == "groupembedding0", "the coordinates are rotated until the next fit"
 
 
 @pytest.mark.filterwarnings("ignore:X is a table")

@@ -151,6 +151,12 @@ def test_from_labels_refuses_missing_ones(labels):
     assert Groups.from_labels(np.eye(2), ["nan", ""])[1].tolist() == ["", "nan"]
 
 
+def test_a_mask_is_refused_only_if_it_would_be_lost():
+    with pytest.raises(TypeError, match="X is a masked array, whose mask would be lost"):
+        Groups.from_labels(MASKED, [0, 1])
+    assert len(validate_groups([np.ma.masked_array(ONE)])) == 1
+
+
 def test_from_labels_with_swapped_arguments():
     with pytest.raises(ValueError, match=r"^The vectors come before the labels: pass Groups.from_labels\(vectors, lab"):
         Groups.from_labels(np.array([0, 1, 0]), np.eye(3))
@@ -181,7 +187,7 @@ def test_words_are_not_groups():
 
 
 def test_several_groups_are_not_one():
-    with pytest.raises(ValueError, match="Group a has 3 dimension.*If it holds several groups, pass one of them.$"):
+    with pytest.raises(ValueError, match="^a has 3 dimension.*If it holds several groups, pass one of them.$"):
         ModelComparisonSimilarity().paired_test([np.ones((3, 2))], [np.ones((3, 2))])
 
 
@@ -288,7 +294,7 @@ def test_empty_groups_only_where_allowed():
     groups = validate_groups(arrays, allow_empty=True)
     assert groups.sizes.tolist() == [2, 0, 0]
     assert groups.sum(groups.rows()).tolist() == [[2, 2, 2], [0, 0, 0], [0, 0, 0]]
-    with pytest.raises(ValueError, match=r"Groups 1, 2 have no vectors\..*pad_token.*prior_strength > 0"):
+    with pytest.raises(ValueError, match=r"Groups 1, 2 have no vectors\..*prior_strength > 0.*pad_token"):
         validate_groups(arrays)
     with pytest.raises(ValueError, match="Group 0 has no vectors of positive weight"):
         validate_groups(Groups(np.ones((2, 1)), [0, 1, 2], weights=[0, 1]))
@@ -328,7 +334,7 @@ BAD = {
     "polars groups": (pl.DataFrame({"a": [1.0], "id": [1]}).group_by("id"), TypeError, "GroupBy: pass .rows"),
     "mixed widths": ([ONE, ONE, np.ones((2, 4))], ValueError, "group 0 has 3 and group 2 has 4"),
     "no features beside others": ([ONE, np.ones((2, 0))], ValueError, "group 0 has 3 and group 1 has 0"),
-    "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "group 0 do not have the same number"),
+    "mixed widths in a group": ([[[1.0, 2.0], [3.0]]], ValueError, "Group 0 has vectors of different numbers"),
     "NaN": ([ONE, ONE * np.nan], ValueError, "contains NaN.*group 1"),
     "inf": ([ONE, ONE, -ONE * np.inf], ValueError, "contains inf.*group 2"),
     "NaN row": (np.array([[[1.0]], [[np.nan]]]), ValueError, "contains NaN.*group 1"),
@@ -347,9 +353,9 @@ BAD = {
     "array of texts": (np.array(["a", "b"]), TypeError, "X holds strings.*make_text_embedding"),
     "column of texts": (pd.DataFrame({"text": ["a", "b"]}), TypeError, "X holds strings.*make_text_embedding"),
     "lists of words": ([["a", "b"], ["c", "d"]], TypeError, "X holds strings.*make_text_embedding"),
-    "words": ([ONE, [["a", "b", "c"]]], TypeError, "group 1 must hold numbers"),
-    "objects": ([np.array([[{}, 1.0]], dtype=object)], TypeError, "group 0 must hold numbers"),
-    "complex": ([ONE, ONE * 1j], ValueError, "Complex data not supported: group 1"),
+    "words": ([ONE, [["a", "b", "c"]]], TypeError, "^Group 1 must hold numbers"),
+    "objects": ([np.array([[{}, 1.0]], dtype=object)], TypeError, "^Group 0 must hold numbers"),
+    "complex": ([ONE, ONE * 1j], ValueError, "Complex data not supported: Group 1"),
     "complex array": (np.ones((2, 3), dtype=complex), ValueError, "Complex data not supported"),
     "sparse": (sparse.eye(3), TypeError, "X is a sparse matrix.*pass X.toarray"),
     "sparse group": ([ONE, sparse.eye(3)], TypeError, "Group 1 is a sparse matrix"),
@@ -373,6 +379,12 @@ BAD = {
 def test_bad_input_gets_a_sentence(X, error, message):
     with pytest.raises(error, match=message):
         validate_groups(X)
+
+
+def test_a_lazy_frame_gets_the_same_sentence_after_fit():
+    frame, _, message = BAD["lazy frame"]
+    with pytest.raises(TypeError, match=message):
+        ModelComparisonSimilarity().fit([ONE, ONE]).transform(frame)
 
 
 def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
@@ -447,6 +459,7 @@ def test_errors_name_the_input(X):
         validate_groups(X, name="Y")
 
 
+MASKED = np.ma.masked_array(ONE, mask=[[True, False, False], [False, False, False]])
 BAD_PARTS = {
     "1-d vectors": (dict(vectors=np.ones(3), offsets=[0, 3]), ValueError, "2-dimensional array.*offsets=.0, len"),
     "text": (dict(vectors=[["a"]], offsets=[0, 1]), TypeError, "vectors must hold numbers"),
@@ -476,6 +489,8 @@ BAD_PARTS = {
     "integers beyond floats": (dict(offsets=[0, 2], weights=[10**400, 1]), TypeError, "weights must hold numbers"),
     "too few weights": (dict(offsets=[0, 2], weights=[1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
     "text weights": (dict(offsets=[0, 2], weights=["a", "b"]), TypeError, "weights must hold numbers"),
+    "masked vectors": (dict(vectors=MASKED, offsets=[0, 2]), TypeError, "vectors is a masked array, whose mask"),
+    "masked weights": (dict(offsets=[0, 2], weights=MASKED[:, 0]), TypeError, "weights is a masked array, whose mask"),
 }
 
 

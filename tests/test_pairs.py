@@ -64,8 +64,10 @@ def test_pairs_of_weighted_groups_keep_their_weights(make_groups):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     mixed = [(A[[0]], B[0]), (A[1], B[[1]])]
     assert model.predict(mixed).shape == (2,)
-    with pytest.raises(ValueError, match="An element of pair 1 holds 9 groups, but must be a single group"):
+    with pytest.raises(ValueError, match="An element of pair 1 holds 9 groups.*: pass one of them as groups"):
         model.fit([pairs[0], (A, B[[1]])])
+    with pytest.raises(ValueError, match=r"^An element of pair 0 has 1 dimension\(s\), but a group is a 2-d array"):
+        model.fit([(A[[0]], B[1][0])])
 
 
 @pytest.mark.parametrize(

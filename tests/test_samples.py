@@ -123,7 +123,7 @@ def test_equal_samples_have_no_shares_of_rounding(similarity):
     X = draw(0, 8)
     found = compare_samples(X, X[::-1], similarity=similarity, n_permutations=99, random_state=0)
     assert found.pvalue == 1
-    assert re.findall(r"[0-9]+ %", repr(found)) == ["0 %"] * 8
+    assert re.findall(r"[+-][0-9]+ %", repr(found)) == ["+0 %"] * 8
 
 
 def test_samples_may_change_places():

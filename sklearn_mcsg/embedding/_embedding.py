@@ -72,7 +72,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     whiten : float, default=0.0
         Power of whitening, from 0 (none) to 1 (all components get unit variance). 0.5 suits raw word vectors.
     spread : float or array-like of shape (n_features,), default=1.0
-        Factor on the coordinates of scale, that is of log variances. With 0 only means count.
+        Factor on the coordinates of scale, that is of log variances. With 0 only means count. An array has one factor
+        for each of them: one per feature for ``"diag"`` and ``"trend"``.
     order : float, default=1.0
         Factor on the coordinates of order, that is of slopes. Only ``"trend"`` has them; landmarks ignore it.
     n_components : int, default=None
@@ -94,7 +95,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     n_landmarks : int, default=512
         Largest number of landmarks: groups of the corpus.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the landmarks. Pass an int for reproducible results.
+        Determines what is random: the landmarks and, unless it has a `random_state` of its own, the pairs of
+        `calibrate`. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib.
     verbose : int, default=0
@@ -125,6 +127,9 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
     covariance of the coordinates.
 
+    Parameters changed after `fit` take effect at the next `fit`, except `whiten`, `normalize`, `n_jobs` and `verbose`.
+    Call `calibrate` again after a change of `whiten`, because random pairs are then at other distances.
+
     Examples
     --------
     >>> import numpy as np
@@ -154,6 +159,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _space: Coordinates | Landmarks
     _moments: Moments
     _axes: Axes
+    _rotated: bool
 
     def __init__(
         self,
@@ -399,7 +405,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         names : ndarray of str
         """
         names = super().get_feature_names_out(input_features)
-        if self.rotate or not isinstance(self._space, Coordinates):
+        if self._rotated or not isinstance(self._space, Coordinates):
             return names
         features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
         return np.array(self._space.names(features), dtype=object)
@@ -433,7 +439,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             params: Any = {"prior_strength": self.prior_strength, "reg_covar": self.reg_covar, "n_jobs": self.n_jobs}
             return ModelComparisonSimilarity(self.likelihood, output="divergence", **params)
         similarity = clone(self.likelihood)
-        return similarity.set_params(output="distance") if OUTPUTS[similarity.output].higher_is_nearer else similarity
+        output = OUTPUTS.get(similarity.output)  # the fit of the similarity refuses unknown ones
+        return similarity.set_params(output="distance") if output and output.higher_is_nearer else similarity
 
     def _learnt(self, similarity: GroupSimilarity | None, *parts: Any) -> dict[str, Any]:
         """What a corpus in parts teaches: groups or their statistics or, for landmarks, one part of groups."""
@@ -477,6 +484,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             "_space": space,
             "_moments": moments,
             "_axes": axes,
+            "_rotated": self.rotate,
             "_null": None,
         }
 
@@ -505,14 +513,23 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         return result
 
     def _over_batches(self, function: Callable, groups: Any, space: Coordinates | Landmarks) -> Iterator[Any]:
-        """Each batch of groups with a function of its coordinates; in order, on several jobs."""
+        """Each batch of groups with a function of its coordinates, in the order of the groups, by several jobs.
+
+        The order decides how sums of the results are rounded, so it must not depend on which job is ready first.
+        """
         every = list(batches(len(groups), space.width))
         tasks = ((function, space, groups[batch], batch) for batch in every)
         n_jobs = 1 if isinstance(groups, ArrayGroups) else self.n_jobs
+        early: dict[int, Any] = {}  # results that are ready before their turn, by their first group
+        turn = 0
         with progress(self.verbose, len(groups), "embedding", " groups") as advance:
             for batch, result in run(_call, tasks, len(every), n_jobs):
                 advance(batch.stop - batch.start)
-                yield batch, result
+                early[batch.start] = batch, result
+                while turn in early:
+                    done, result = early.pop(turn)
+                    turn = done.stop
+                    yield done, result
 
     def _units(self, groups: Groups | Statistics, dtype: np.dtype | None = None) -> np.ndarray:
         """Embeddings at unit length; a group at the mean of the corpus stays the zero vector."""

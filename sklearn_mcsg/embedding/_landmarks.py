@@ -65,7 +65,7 @@ class Landmarks:
         return len(self.centre)
 
     def __call__(self, groups: Groups, first: int = 0) -> np.ndarray:
-        """Coordinates of groups; errors say where the groups, which they number from 0, begin in the collection."""
+        """Coordinates of groups. Errors number these groups from 0 and say where they begin in the collection."""
         try:
             distances = self.similarity.__mcsg_comparer__().compare_with(groups)
         except NotFiniteError as error:

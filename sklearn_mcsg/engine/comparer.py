@@ -201,7 +201,7 @@ class Shard:
     queries : object
         The queries, prepared.
     groups : object or slice
-        The groups, prepared; a slice if the queries are all kept groups, and these are some of them.
+        The groups, prepared. If the queries are all kept groups, a slice of the queries takes their place.
     output : str
         The output.
     target : Target

@@ -129,7 +129,7 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
         return self
 
     def sizes(self, prepared: PreparedT) -> np.ndarray:
-        """Size of each group, as far as distances depend on it by chance; by default, they do not."""
+        """What distances of each group depend on by chance; by default nothing, so all sizes are 1."""
         return np.ones(len(prepared))
 
     def point_space(self, output: str) -> PointSpace | None:

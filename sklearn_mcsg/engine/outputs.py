@@ -107,8 +107,8 @@ def divergence(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray
 def centered(union: np.ndarray, left: Prepared, right: Prepared) -> np.ndarray:
     """One minus the cosine of the angle between two groups, seen from the centre of the reference groups.
 
-    A group that is nearer to the references than their centre has no direction: its cosine is 0, as for a zero vector
-    in scikit-learn, except with groups that do not differ from it.
+    A group that is nearer to the references than their centre has no direction: its cosine with any other group is 0,
+    as that of a zero vector is in scikit-learn. Groups that do not differ are at distance 0 all the same.
     """
     apart = (union - 0.5 * (left.doubled + right.doubled)) * (1 / left.n + 1 / right.n)
     xp = namespace_of(union)

@@ -232,7 +232,7 @@ def _check_weights(n: np.ndarray) -> None:
         i = int(np.argmax(wrong))
         raise ValueError(
             f"The weights of group {i} sum to {n[i]:g}: its distances would be lost in rounding. Scale all weights, "
-            f"for example to a mean of 1; or, if each group is to count as one observation, set balanced=True."
+            f"for example to a mean of 1, or set balanced=True, if each group is to count as one observation."
         )
 
 

@@ -47,10 +47,11 @@ def _divisions(a: Groups, b: Groups, n_permutations: int, random_state: np.rando
 def orders(total: int, n: int, n_permutations: int, random_state: np.random.RandomState) -> np.ndarray:
     """Orders that divide `total` things into the first `n` and the others; the first order leaves them as they are.
 
-    If there are at most `n_permutations` divisions, they are all of them; otherwise, the others are random.
+    If there are at most `n_permutations` divisions, each of them has one order. Otherwise all orders but the first are
+    random.
     """
     n_divisions = comb(total, n)
-    found = np.empty((min(n_divisions, 1 + n_permutations), total), dtype=np.intp)  # too many fail here, at once
+    found = np.empty((min(n_divisions, 1 + n_permutations), total), dtype=np.intp)  # fails at once if too many
     found[0] = np.arange(total)
     if n_divisions <= n_permutations:
         for order, rows in zip(found, combinations(range(total), n), strict=True):

@@ -83,8 +83,8 @@ def check_collection(groups: Any, allow_empty: bool) -> None:
     verb = "has" if void.sum() == 1 else "have"
     what = "no vectors" if not groups.sizes[first].any() else "no vectors of positive weight"
     raise ValueError(
-        f"{which}{more} {verb} {what}. Remove them; or, for texts, set pad_token in EmbeddingVectorizer; or set "
-        f"prior_strength > 0, if there is one, and call fit, which gives every group pseudo-vectors of the corpus."
+        f"{which}{more} {verb} {what}. Remove them, or set prior_strength > 0, if there is one, and call fit: every "
+        f"group then has pseudo-vectors of the corpus. For texts, you may also set pad_token in EmbeddingVectorizer."
     )
 
 
@@ -118,11 +118,11 @@ def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x")
         x = Groups(vectors, [0, len(vectors)])
         warn_of_padding(x.vectors, x.offsets)
     if len(x) != 1:
-        raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass {name}[[i]].")
+        raise ValueError(f"{name} holds {len(x)} groups, but must be a single group: pass one of them as groups[[i]].")
     if not allow_empty and not x.totals.any():
         what = "vectors of positive weight" if x.n_rows else "vectors"
         raise ValueError(
-            f"{name} has no {what}: there is nothing to compare. Pass a group that has some; for texts, set pad_token."
+            f"{name} has no {what}: there is nothing to compare. Pass a group that has some. For texts, set pad_token."
         )
     return validate_groups(x, allow_empty=True, name=name)
 
@@ -164,7 +164,8 @@ def _to_groups(X: Any, name: str, rows: bool) -> Groups:
     if hasattr(X, "iloc") and X.ndim == 1:
         X = list(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
-        n_groups, size, width = check_numeric(X, name).shape
+        X = check_numeric(X, name)
+        n_groups, size, width = X.shape
         groups = Groups(X.reshape(n_groups * size, width), np.arange(n_groups + 1) * size)
         warn_of_padding(groups.vectors, groups.offsets)
         return groups

@@ -17,22 +17,22 @@ FOR_TEXTS = "For texts use make_text_embedding or make_text_similarity."
 LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
-def check_group(array: Any, i: int | str) -> np.ndarray:
-    """Check one group and return it as a 2-d array of numbers."""
+def check_group(array: Any, which: int | str) -> np.ndarray:
+    """Check one group, given by its number or its name, and return it as a 2-d array of numbers."""
+    name = f"Group {which}" if isinstance(which, int) else which
     if isinstance(array, str | bytes):
-        raise TypeError(f"Group {i} is a string, but must be an array of vectors. {FOR_TEXTS}")
+        raise TypeError(f"{name} is a string, but must be an array of vectors. {FOR_TEXTS}")
     if sparse.issparse(array):
-        raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
-    refuse_arrays(array, f"Group {i}")
-    refuse_masks(array, f"Group {i}")
+        raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass its toarray().")
+    refuse_arrays(array, name)
+    refuse_masks(array, name)
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
             array = np.stack(array)
     except ValueError as error:
         raise ValueError(
-            f"The vectors of group {i} do not have the same number of features: a group is one array (n_vectors, "
-            f"n_features)."
+            f"{name} has vectors of different numbers of features: a group is one array (n_vectors, n_features)."
         ) from error
     if array.ndim == 1 and array.size == 0:
         return np.empty((0, 0))
@@ -43,9 +43,9 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
             else "If it holds several groups, pass one of them."
         )
         raise ValueError(
-            f"Group {i} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). {advice}"
+            f"{name} has {array.ndim} dimension(s), but a group is a 2-d array (n_vectors, n_features). {advice}"
         )
-    return check_numeric(array, f"group {i}")
+    return check_numeric(array, name)
 
 
 def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
@@ -64,10 +64,10 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def refuse_masks(X: Any, name: str) -> None:
-    """Raise if an array has a mask, which would be lost."""
-    if isinstance(X, np.ma.MaskedArray):
+    """Raise if values of an array are masked: the mask would be lost."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise TypeError(
-            f"{name} is a masked array, whose mask would be lost: pass a list of arrays without the masked vectors."
+            f"{name} is a masked array, whose mask would be lost: pass plain arrays, without what is masked."
         )
 
 
@@ -77,6 +77,7 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
     scikit-learn's `check_array` is asked about everything else: it changes the warning filters of the process for a
     moment, which threads that overlap would leave changed.
     """
+    refuse_masks(X, name)
     try:
         table = np.asarray(X)
     except ValueError:
@@ -285,7 +286,8 @@ def _as_labels(values: Any) -> np.ndarray:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Values as an array; raise if they are arrays of different lengths."""
+    """Values as an array; raise if they have a mask, or are arrays of different lengths."""
+    refuse_masks(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:

@@ -364,8 +364,8 @@ def _log_det_of_unions(left: tuple, right: tuple, ridge: np.ndarray) -> tuple[np
     """Log determinants of ridge I + F^T F, with F the rows of both groups and of the bridge between their means.
 
     Also returns a mask of the pairs for which squaring has lost too much precision, for example because both groups
-    hold the same vectors, far above the ridge. Groups that may be equal must be compared more precisely, because equal
-    ones are at no distance: those whose variances along some axis agree.
+    hold the same vectors, far above the ridge. Groups whose variances along one axis agree may be equal. They are
+    compared more precisely, because the distance of equal groups is 0.
     """
     d, rank = left[2].shape[2], left[2].shape[1] + right[2].shape[1] + 1
     log_det, doubt = (_by_lapack if min(d, rank) > _COMPILED_RANK else _by_lanes)(left, right, ridge)

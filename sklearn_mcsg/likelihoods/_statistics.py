@@ -299,7 +299,10 @@ class Merge:
     kept: tuple[KeptVectors, ...] = ()
 
     def remainder(self, values: np.ndarray, whole: np.ndarray, signed: bool = False) -> np.ndarray:
-        """Sums over the vectors that remain; 0 where only rounding errors of the sums over all vectors, `whole`, do."""
+        """Sums over the vectors that remain, given beside `whole`, the sums over all vectors.
+
+        A sum of squares that is not above the rounding errors of `whole` becomes 0. `signed` sums have no such limit.
+        """
         remains = (self.n > 0).reshape(-1, *[1] * (values.ndim - 1))
         return np.where(remains & (signed | (values > _NOTHING * whole)), values, 0)
 

@@ -88,7 +88,7 @@ class SampleComparison:
 def _listed(parts: dict[Any, float], whole: float, n_shown: int = 4) -> str:
     """The largest parts, as shares of the whole."""
     largest = sorted(parts, key=lambda name: -parts[name])[:n_shown]
-    return ", ".join(f"{name} {100 * parts[name] / whole:+.0f} %" for name in largest)
+    return ", ".join(f"{name} {100 * parts[name] / whole:+z.0f} %" for name in largest)
 
 
 def compare_samples(

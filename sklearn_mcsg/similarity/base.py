@@ -231,7 +231,7 @@ class GroupSimilarity(GroupsTransformer, Calibrates):
             Overrides the parameter `output`. Estimators with ``metric="precomputed"`` need one that is a distance.
         out : ndarray of shape (n_groups_X, n_groups_Y), default=None
             Array to write the matrix to, for example a memory map. Its dtype must be that of the result: float32 if
-            all vectors are float32, and float64 otherwise.
+            all vectors are float32 or float16, and float64 otherwise.
 
         Returns
         -------

@@ -88,8 +88,8 @@ class SIF(MeanVector):
     Parameters
     ----------
     n_components : int, default=0
-        Number of principal directions of the fitted embeddings, which are not centred, to remove from all embeddings.
-        1 gives SIF+PCA. With 1 or more, call `fit` before comparing groups.
+        Number of principal directions to remove from all embeddings: those of the fitted embeddings, without
+        centring. 1 gives SIF+PCA. With 1 or more, call `fit` before comparing groups.
     output : {"similarity", "distance"}, default="similarity"
         What to return for each pair: the cosine, or one minus the cosine.
 

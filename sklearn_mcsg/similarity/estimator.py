@@ -59,7 +59,8 @@ class GroupsEstimator(BaseEstimator):
 
     def _check_fitted_groups(self, X: Any, name: str = "X") -> Groups:
         """Validate groups, and check their features against the fitted ones; names, if any, before values."""
-        named = hasattr(X, "columns") and (X.shape[1] > 1 or self.n_features_in_ == 1)
+        is_frame = hasattr(X, "shape") and hasattr(X, "columns")  # a lazy frame has no shape
+        named = is_frame and (X.shape[1] > 1 or self.n_features_in_ == 1)
         if named:
             validate_data(self, X, reset=False, skip_check_array=True)
         groups = self._check_groups(X, name)

@@ -78,7 +78,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
         Largest number of reference groups for ``"centered"`` and ``"kernel"``: all fitted groups, or a random sample of
         this size.
     random_state : int, RandomState instance or None, default=None
-        Determines what is random: the sample of reference groups. Pass an int for reproducible results.
+        Determines what is random: the sample of reference groups, the divisions of `paired_test` and, unless it has a
+        `random_state` of its own, the pairs of `calibrate`. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib. They are threads, or workers of the active joblib backend.
     verbose : int, default=0
@@ -229,7 +230,7 @@ class ModelComparisonSimilarity(GroupSimilarity):
 
         Parameters
         ----------
-        a, b : array-like of shape (n_vectors, n_features), or Groups of length 1
+        a, b : array-like of shape (n_vectors, n_features), or Groups of one group
             The two groups.
         n_permutations : int, default=999
             Number of permutations: random divisions of the vectors.
