@@ -913,6 +913,17 @@ def test_names_of_coordinates_that_are_not_rotated(likelihood):
     assert rotated.get_feature_names_out()[0] == "groupembedding0", "the coordinates are rotated until the next fit"
 
 
+def test_whitening_takes_effect_at_the_next_fit(make_groups):
+    """Otherwise the random pairs of `calibrate` would be at other distances than the pairs that are asked about."""
+    X = make_groups(60, 3, (3, 9))
+    model = GroupEmbedding(random_state=0).fit(X).calibrate(X)
+    points, pvalues = model.transform(X), model.pvalue(X[:30], X[30:])
+    model.set_params(whiten=0.5)
+    assert_array_equal(model.transform(X), points)
+    assert_array_equal(model.pvalue(X[:30], X[30:]), pvalues)
+    assert np.abs(model.fit(X).transform(X) - points).max() > 1e-3
+
+
 @pytest.mark.filterwarnings("ignore:X is a table")
 def test_names_of_coordinates_have_the_names_of_features():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["width", "height"])

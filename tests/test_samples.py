@@ -182,6 +182,7 @@ BAD = {
         TypeError,
         r"X holds texts: pass similarity=make_text_embedding\(\)",
     ),
+    "a tuple of texts": (dict(X=("a text", "b"), Y=("c", "d")), TypeError, "X holds texts: pass similarity="),
     "one text": (dict(X="a text", Y=["c", "d"], similarity=make_text_embedding()), TypeError, "X is a string"),
 }
 

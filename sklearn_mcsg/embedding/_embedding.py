@@ -127,8 +127,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
     covariance of the coordinates.
 
-    Parameters changed after `fit` take effect at the next `fit`, except `whiten`, `normalize`, `n_jobs` and `verbose`.
-    Call `calibrate` again after a change of `whiten`, because random pairs are then at other distances.
+    Parameters changed after `fit` take effect at the next `fit`, except `normalize`, `n_jobs` and `verbose`.
 
     Examples
     --------
@@ -160,6 +159,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _moments: Moments
     _axes: Axes
     _rotated: bool
+    _whiten: float
 
     def __init__(
         self,
@@ -350,7 +350,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         pair = [validate_group(x, name=name) for name, x in (("a", a), ("b", b))]
         for group in pair:
             self._check_width(group)
-        return explain_cosine(space, self.mean_, self._axes.projection(self.whiten), pair, labels)
+        return explain_cosine(space, self.mean_, self._axes.projection(self._whiten), pair, labels)
 
     def _sizes_and_distances(self, X: GroupsLike, Y: GroupsLike) -> tuple[np.ndarray, np.ndarray]:
         left, right = self._check_fitted_groups(X), self._check_fitted_groups(Y, "Y")
@@ -485,6 +485,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             "_moments": moments,
             "_axes": axes,
             "_rotated": self.rotate,
+            "_whiten": float(self.whiten),
             "_null": None,
         }
 
@@ -503,7 +504,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     def _embed(self, groups: Groups | ArrayGroups | Statistics, dtype: np.dtype | None = None) -> Any:
         """Embeddings of validated groups, or of groups whose statistics are known, in their or a given precision."""
         kind = groups.kind if isinstance(groups, ArrayGroups) else None
-        project = partial(_project, self.mean_, self._axes.projection(self.whiten), self.normalize, kind)
+        project = partial(_project, self.mean_, self._axes.projection(self._whiten), self.normalize, kind)
         if isinstance(groups, ArrayGroups):
             return groups.kind.xp.concat([rows for _, rows in self._over_batches(project, groups, self._space)])
         precision = dtype if isinstance(groups, Statistics) else dtype or groups.output_dtype

@@ -72,7 +72,7 @@ def parts_along(
         Part of each feature; None where coordinates are not those of features.
     """
     space = explainable(embedding._space)
-    projection = embedding._axes.projection(embedding.whiten)
+    projection = embedding._axes.projection(embedding._whiten)
     along = projection @ direction
     summed = np.zeros(space.width)
     vectors = np.empty(groups.n_rows)

@@ -160,7 +160,12 @@ class NormalWishart:
         _take_lists(self)
         _check_positive(self, "kappa", "dof")
         scatter = np.asarray(self.scatter, dtype=np.float64)
-        if scatter.ndim != 2 or scatter.shape[0] != scatter.shape[1] or not np.allclose(scatter, scatter.T):
+        if (
+            scatter.ndim != 2
+            or not scatter.size
+            or scatter.shape[0] != scatter.shape[1]
+            or not np.allclose(scatter, scatter.T)
+        ):
             raise ValueError(f"scatter must be a symmetric matrix of finite numbers, got shape {scatter.shape}.")
         if self.dof <= len(scatter) - 1:
             raise ValueError(f"dof must be greater than n_features - 1 = {len(scatter) - 1}, got {self.dof}.")

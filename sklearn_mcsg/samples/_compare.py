@@ -172,7 +172,7 @@ def _joined(X: Any, Y: Any, before: Any) -> tuple[int, Groups]:
     for name, sample in (("X", X), ("Y", Y)):
         if before is not None and isinstance(sample, str):
             raise TypeError(f"{name} is a string: a list of texts is expected.")
-        if before is None and isinstance(sample, list) and sample and isinstance(sample[0], str):
+        if before is None and isinstance(sample, list | tuple) and sample and isinstance(sample[0], str):
             raise TypeError(f"{name} holds texts: pass similarity=make_text_embedding(), which turns them into groups.")
         samples.append(list(sample) if before is not None else validate_groups(sample, allow_empty=True, name=name))
         if len(samples[-1]) < 2:
@@ -196,14 +196,15 @@ def _by_points(
     """Squared distances of the mean points of all divisions, and the parts of vectors and features in the first."""
     points = embedding.transform(groups).astype(np.float64)
     total, m = points.sum(axis=0), len(points) - n
+    factors = np.repeat([1 / n, -1 / m], [n, m])
+    parts = parts_along(embedding, groups, factors @ points, factors)
     statistics = np.empty(len(divided))
     for batch in gen_batches(len(divided), count_within(8 * (points.shape[1] + len(points)))):
         members = np.zeros((len(divided[batch]), len(points)))
         np.put_along_axis(members, divided[batch, :n], 1, axis=1)
         first = members @ points
         statistics[batch] = np.square(first / n - (total - first) / m).sum(axis=1)
-    factors = np.repeat([1 / n, -1 / m], [n, m])
-    return statistics, *parts_along(embedding, groups, factors @ points, factors)
+    return statistics, *parts
 
 
 def _by_models(
