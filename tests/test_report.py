@@ -1511,6 +1511,18 @@ def test_dates_in_a_browser(visit, tmp_path):
     assert visit(file=tmp_path / "dates.html", view="#over=kind").locator("#over").input_value() == "kind"
 
 
+def test_shares_of_few_texts_are_told_as_they_are(visit, tmp_path):
+    kinds = [("a", "a", "b")[i % 3] if i < 24 else "c" for i in range(36)]
+    report(corpus(36), columns={"kind": kinds}).save(tmp_path / "few.html")
+    page = visit(file=tmp_path / "few.html")
+    shares = page.evaluate("sharesOver(data.periods[0]).map(own => own.map(({ share }) => exactPercent(share)))")
+    assert any(share == "100 %" for own in shares for share in own), "far above the share of all texts"
+    figures = page.locator("#periods figure").all()
+    assert [figure.locator("text.axis").all_text_contents() for figure in figures] == shares
+    bounds = page.evaluate("sharesOver(data.periods[0]).map(own => own.map(toldOf))")
+    assert [figure.locator("title").all_text_contents() for figure in figures] == bounds
+
+
 def test_dates_that_cannot_be_read_are_named_in_a_browser(visit, tmp_path):
     report(corpus(30), columns={"day": ["03/04/2022", "05/06/2022", "07/08/2022"] * 10}).save(tmp_path / "undated.html")
     told = "The column 'day' looks like dates, but '03/04/2022' may be"
