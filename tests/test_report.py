@@ -461,6 +461,13 @@ def test_the_texts_themselves_are_no_column():
     assert [column["name"] for column in data["columns"]] == ["number"]
 
 
+def test_columns_of_values_without_a_truth_value():
+    pd = pytest.importorskip("pandas")
+    columns = {"count": list(pd.array([None, 1, 1, 2, 2, 2], dtype="Int64")), "vector": list(np.ones((6, 3)))}
+    data = Page(report(corpus(6), columns=columns)).data
+    assert [column["name"] for column in data["columns"]] == ["count", "vector"]
+
+
 def test_columns_that_are_not_numbers_or_hardly():
     assert column([1, 2, 1, 2])["values"] == ["1", "2"]
     assert column(["1", "2", "three", *map(str, range(20))])["values"]
