@@ -158,8 +158,8 @@ class Groups:
         labels : sequence of array-like of shape (n_i,), default=None
             Names of the vectors: one list per group.
         positions : sequence of array-like of shape (n_i,), default=None
-            Places of the vectors in their groups: one array per group, which may hold time stamps. ``None`` means the
-            order of the vectors.
+            Positions of the vectors in their groups: one array per group, which may hold time stamps. ``None`` means
+            the order of the vectors.
 
         Returns
         -------
