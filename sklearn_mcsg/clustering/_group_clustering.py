@@ -104,6 +104,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     1/4 to 45, the centres of the communities of one half assign the groups of the other, and the adjusted Rand index
     compares this with the communities of the other half. Of the resolutions whose index is at most 0.05 below the
     largest, the smallest gives the number. Resolutions whose modularity is below 0.8 of the largest do not count.
+    Fewer than 20 groups are not split: their number is that of the communities at resolution 1.
 
     A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
     from its centre than those of the others are from theirs. Its parts are about as large as the others.
