@@ -15,6 +15,7 @@ import warnings
 from argparse import Namespace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from unicodedata import category
 
 import numpy as np
@@ -37,7 +38,7 @@ from sklearn_mcsg.cli._corpus import read_corpus, read_pairs
 from sklearn_mcsg.cli._paths import check_paths
 from sklearn_mcsg.datasets import load_short_texts
 from sklearn_mcsg.similarity.pairs import spearman_interval
-from sklearn_mcsg.text import segment_texts, split_sentences
+from sklearn_mcsg.text import KindComparison, KindInCluster, segment_texts, split_sentences
 
 TEXTS = [
     "A cat sat on the mat.",
@@ -621,6 +622,14 @@ def test_kinds_that_mean_nothing_are_not_listed(mcsg, with_kinds, tmp_path):
     table = mcsg("cluster", path, "-n", 2, "--by", "kind").out
     assert "They show no difference (corrected p above 0.05)." in table
     assert "elsewhere" not in table
+
+
+@pytest.mark.parametrize(("n_others", "told"), [(1, "1 other shows no"), (2, "2 others show no")])
+def test_kinds_without_a_difference_are_counted(capsys, n_others, told):
+    rows = [KindInCluster(0, "a", 5, 0.5, 0.1, p, p, p, p, [], []) for p in (0.001, *[0.5] * n_others)]
+    clusters = SimpleNamespace(summaries=[SimpleNamespace(title="cats")])
+    _cluster._show_kinds(clusters, KindComparison(["a", "b"], ["cats"], rows))
+    assert f"{told} difference (corrected p above 0.05)." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -1280,6 +1289,7 @@ def test_long_cells(tmp_path):
 BROKEN = {
     "missing.txt": (None, "missing.txt: No such file"),
     "empty.txt": (b"\n \n", "empty.txt holds no texts"),
+    "empty.csv": (b"", "empty.csv holds no texts"),
     "latin.txt": (b"good\ncaf\xe9\n", "latin.txt, line 2: not UTF-8 (byte 4 of the line). Save the file as"),
     "columns.csv": (b"a,b\n1,2\n", "columns.csv, line 1: there is no column 'text'"),
     "semicolon.csv": (b"id;text\n1;a cat\n", "semicolon.csv, line 1: fields must be separated by ','"),

@@ -461,6 +461,13 @@ def test_the_texts_themselves_are_no_column():
     assert [column["name"] for column in data["columns"]] == ["number"]
 
 
+def test_columns_of_values_without_a_truth_value():
+    pd = pytest.importorskip("pandas")
+    columns = {"count": list(pd.array([None, 1, 1, 2, 2, 2], dtype="Int64")), "vector": list(np.ones((6, 3)))}
+    data = Page(report(corpus(6), columns=columns)).data
+    assert [column["name"] for column in data["columns"]] == ["count", "vector"]
+
+
 def test_columns_that_are_not_numbers_or_hardly():
     assert column([1, 2, 1, 2])["values"] == ["1", "2"]
     assert column(["1", "2", "three", *map(str, range(20))])["values"]
@@ -1509,6 +1516,18 @@ def test_dates_in_a_browser(visit, tmp_path):
     assert page.locator("#periods figure").first.locator("text").all_text_contents()[::2] == ["a", "b", "c"]
     assert "over=kind" in page.evaluate("location.hash")
     assert visit(file=tmp_path / "dates.html", view="#over=kind").locator("#over").input_value() == "kind"
+
+
+def test_shares_of_few_texts_are_told_as_they_are(visit, tmp_path):
+    kinds = [("a", "a", "b")[i % 3] if i < 24 else "c" for i in range(36)]
+    report(corpus(36), columns={"kind": kinds}).save(tmp_path / "few.html")
+    page = visit(file=tmp_path / "few.html")
+    shares = page.evaluate("sharesOver(data.periods[0]).map(own => own.map(({ share }) => exactPercent(share)))")
+    assert any(share == "100 %" for own in shares for share in own), "far above the share of all texts"
+    figures = page.locator("#periods figure").all()
+    assert [figure.locator("text.axis").all_text_contents() for figure in figures] == shares
+    bounds = page.evaluate("sharesOver(data.periods[0]).map(own => own.map(toldOf))")
+    assert [figure.locator("title").all_text_contents() for figure in figures] == bounds
 
 
 def test_dates_that_cannot_be_read_are_named_in_a_browser(visit, tmp_path):

@@ -149,8 +149,8 @@ def test_what_cannot_be_calibrated():
         calibrate_texts(pipeline, [*texts[:40], *texts[:40], "", "."])
     with pytest.raises(TypeError, match="must be a list of texts, got one text"):
         calibrate_texts(pipeline, texts[0])
-    for cv in (1, 31):
-        with pytest.raises(ValueError, match=f"cv must lie between 2 and 30, half the number of texts, got {cv}"):
+    for cv in (1, 31, 2.5, "5"):
+        with pytest.raises(ValueError, match=f"cv must be an integer between 2 and 30, .* got {cv!r}"):
             calibrate_texts(pipeline, texts, cv=cv)
     with pytest.raises(ValueError, match="n_pairs must be a positive integer"):
         calibrate_texts(pipeline, texts, n_pairs=0)

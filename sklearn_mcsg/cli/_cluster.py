@@ -190,9 +190,10 @@ def _show_kinds(clusters: TextClusters, kinds: KindComparison) -> None:
     print(f"\n     {terminal.bold('Kinds of texts')}  {corrected}")
     if found:
         terminal.show_records([_kind_in_table(clusters, row) for row in found], "table")
-    rest = f"{len(kinds) - len(found)} others" if found else "They"
-    if len(found) < len(kinds):
-        print(terminal.faint(f"{rest} show no difference (corrected p above {_SMALL})."))
+    n_rest = len(kinds) - len(found)
+    rest = "They show" if not found else "1 other shows" if n_rest == 1 else f"{n_rest} others show"
+    if n_rest:
+        print(terminal.faint(f"{rest} no difference (corrected p above {_SMALL})."))
     if any(isnan(row.content_pvalue) for row in found):
         print(terminal.faint("-: fewer than two texts of the kind, or of other kinds, so contents were not compared."))
 

@@ -205,7 +205,9 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
     csv.field_size_limit(2**31 - 1)
     rows = csv.reader((line for _, line in _whole_lines(path)), delimiter=delimiter, strict=True)
     try:
-        header = next(rows, [])
+        header = next(rows, None)
+        if header is None:  # an empty file
+            return
         if len(header) == 1 and header[0].count(";") + header[0].count("\t"):
             got = reprlib.repr(header[0])
             raise ValueError(f"{_place(path, 1)}: fields must be separated by {delimiter!r}, got {got}.")

@@ -46,7 +46,7 @@ def make_pipeline(options: argparse.Namespace, **params: Any) -> Pipeline:
 
 
 def make_embedding(options: argparse.Namespace, **params: Any) -> Pipeline:
-    """The unfitted pipeline that makes texts points."""
+    """The unfitted pipeline that turns texts into points."""
     return make_text_embedding(**{**_settings(options), **_likelihood(options), **params})
 
 

@@ -42,8 +42,8 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         How groups become points: a `GroupEmbedding`, or a pipeline that ends with one, such as `make_text_embedding`
         builds for texts. ``None`` means ``GroupEmbedding(prior_strength=0.5)``.
     n_neighbors : int, default=15
-        Number of neighbours: those of each group in the graph; at most half the mean size of the clusters. If that is
-        less than three, k-means does not average groups with their neighbours.
+        Number of neighbours: those of each group in the graph, at most half the mean size of the clusters. If that is
+        less than three, there is no graph, and k-means sees each group alone.
     resolution : float, default=1.0
         Larger values find more and smaller clusters: the number of clusters that is found is multiplied by it.
     sample_size : int, default=20000
@@ -104,6 +104,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     1/4 to 45, the centres of the communities of one half assign the groups of the other, and the adjusted Rand index
     compares this with the communities of the other half. Of the resolutions whose index is at most 0.05 below the
     largest, the smallest gives the number. Resolutions whose modularity is below 0.8 of the largest do not count.
+    Fewer than 20 groups are not split: their number is that of the communities at resolution 1.
 
     A cluster is divided if it is at least three times as large as the others on average, and its groups are farther
     from its centre than those of the others are from theirs. Its parts are about as large as the others.
@@ -112,9 +113,9 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
     group is that to the centre of the other groups of its cluster. Clusters may be narrow or wide, so a distance is
     measured in standard deviations above the median of its cluster. For that, distances are turned into the cube roots
     of their squares, which are close to normal. The standard deviation comes from the median and a lower quantile,
-    which outliers hardly change; a group above six standard deviations is an outlier. A cluster of less than ten groups
-    takes median and standard deviation from all groups, and a group that is alone is accepted. Centres, distances and
-    margins are those of the clusters before groups are rejected.
+    which outliers hardly change; a group above six standard deviations is an outlier. A cluster of fewer than ten
+    groups takes median and standard deviation from all groups, and a group that is alone is accepted. Centres,
+    distances and margins are those of the clusters before groups are rejected.
 
     Examples
     --------

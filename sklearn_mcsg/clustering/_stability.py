@@ -49,7 +49,7 @@ def cluster_stability(
     Notes
     -----
     Four times, the points (a sample of at most `sample_size`) are divided into halves at random, and each half is
-    divided into the same number of clusters. A pair counts for a cluster if one of its points at least belongs to it
+    divided into the same number of clusters. A pair counts for a cluster if at least one of its points belongs to it
     and the two are together in the given clusters or in those of their half; the stability is the share of these pairs
     that are together in both. If only the pairs of the cluster itself counted, parts of a cluster that was divided for
     no reason would look stable, because halves often divide another cluster in place of it.

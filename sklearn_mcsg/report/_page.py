@@ -106,7 +106,7 @@ def cluster_report(
     points, groups = clusters.points, clusters.groups
     shown = content.choose(clusters.summaries, len(points), MOST_TEXTS, rng)
     by_leaf = np.argsort(clusters.tree.leaf_of[shown], kind="stable")
-    others = {name: values for name, values in given.items() if values != clusters.texts}
+    others = {name: values for name, values in given.items() if not _are_texts(values, clusters.texts)}
     data = {
         **content.shown_texts(clusters.texts, shown, by_leaf),
         "map": pack(np.rint(65_535 * map_of(points[shown], rng, verbose)).astype(np.uint16)),
@@ -157,6 +157,11 @@ def _as_dict(columns: Any) -> dict[str, list[Any]]:
         raise TypeError(f"columns must be a dict or a data frame, got {type(columns).__name__}.")
     names = columns if isinstance(columns, Mapping) else columns.columns
     return {str(name): list(columns[name]) for name in names}
+
+
+def _are_texts(values: Sequence[Any], texts: Sequence[str]) -> bool:
+    """Whether a column holds the texts themselves; its values may be arrays, or NA, which have no truth value."""
+    return all(isinstance(value, str) and value == text for value, text in zip(values, texts, strict=True))
 
 
 # The page -----------------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def _faiss() -> Any:
 
 @contextmanager
 def _threads(n_jobs: int | None) -> Iterator[None]:
-    """Let faiss use a number of threads in this thread; OpenMP keeps one number for each."""
+    """Set how many threads faiss uses when it is called from this thread: OpenMP keeps a number for each thread."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(effective_n_jobs(n_jobs))

@@ -59,9 +59,9 @@ class GroupNeighbors(GroupsTransformer):
         are then learnt from all groups; below 6000 groups sooner. ``None`` means never: nothing is kept to learn from,
         and an index that grows much finds worse neighbours.
     n_jobs : int, default=None
-        Number of parallel jobs, as in joblib. Overrides that of the similarity.
+        Number of parallel jobs, as in joblib. ``None`` means that of the similarity.
     verbose : int, default=0
-        Whether to show progress bars; overrides that of the similarity.
+        Whether to show progress bars; 0 leaves that to the similarity.
 
     Attributes
     ----------
@@ -558,7 +558,7 @@ def search_of(index: GroupNeighbors) -> Search:
 
 
 def checked_n_neighbors(index: Any, n_neighbors: int | None, n_groups: int, leave_out_self: bool = False) -> int:
-    """The number of neighbours to find, by default that of the index; raise unless there are so many groups."""
+    """The number of neighbours to find, by default that of the index; raise if there are fewer groups."""
     k = index.n_neighbors if n_neighbors is None else n_neighbors
     check_positive_integer(k, "n_neighbors")
     available = n_groups - leave_out_self

@@ -1,4 +1,4 @@
-"""Random pairs of an index, with which pairs of a query and a neighbour are compared to give p-values.
+"""Random pairs of an index. A query and its neighbour are compared with them, which gives a p-value.
 
 An embedding places the groups that it has learnt from further apart than new ones, the more so the fewer they are. So
 queries that are taken from indexed groups are compared in folds there:

@@ -31,9 +31,10 @@ def interval(orders: RandomOrders, begin: int, place: int, end: int) -> tuple[in
 def _interval_within(orders: RandomOrders, begin: int, end: int) -> tuple[int, int]:
     """First and last row that may be the true place of the only boundary between `begin` and `end`.
 
-    If the boundary is at row t, all orders of the rows before t, and of those from t on, are equally probable. Row t is
-    part of the interval unless its criterion is worse than that of the best place by more than in a share 1 - level of
-    these orders. Rows are ranked by this loss, and bisection finds the last one that is part of the interval.
+    If the boundary is at row t, all orders of the rows before t, and of those from t on, are equally probable. The loss
+    of row t is its criterion minus that of the best row. Row t is part of the interval unless its loss in the given
+    order is larger than in a share 1 - level of these orders. Rows are ranked by their losses, and bisection finds the
+    last one that is part of the interval.
     """
     least = orders.min_size
     costs = choose_costs(orders.model, orders.rows[begin:end])

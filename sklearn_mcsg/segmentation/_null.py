@@ -5,13 +5,15 @@ the best partition is cut if the penalty is below the sequence's
 
     critical penalty = max over k > 1 of (E(1) - E(k)) / (k - 1).
 
-If nothing changes, all orders of the rows are equally probable. So a penalty that the critical penalties of a share
-`level` of random orders exceed cuts a share `level` of sequences without change, whatever the distribution of their
-rows is. Rows that depend on their neighbours are moved in blocks.
+If nothing changes, all orders of the rows are equally probable, so the critical penalty of the given order is like
+those of random orders. The penalty is chosen so that a share `level` of these exceed it: then a sequence without change
+is cut with probability `level` at most, whatever the distribution of its rows is. Rows that depend on their neighbours
+are moved in blocks.
 
 A boundary of the best partition gains at least the penalty: without it, the two segments beside it would be one. Its
 p-value is the share of random orders whose critical penalty is at least its gain, or the critical penalty of the given
-order if that is smaller: no boundary is surer than that there is any. So it is at most the level.
+order if that is smaller, because no boundary can be more certain than that there is one at all. So it is at most the
+level.
 
     rows --random order--> rows --criteria of all segments--> table --critical penalty--> Null --> penalty, p-values
 """
@@ -90,7 +92,7 @@ class RandomOrders:
     verbose: int = 0
 
     def too_few(self) -> str | None:
-        """Why so many random orders cannot hold the level, or None."""
+        """Why there are too few random orders for the level, or None."""
         n = len(self.rows)
         fewest = fewest_permutations(self.level, n)
         if self.n_permutations >= fewest:
@@ -159,7 +161,7 @@ class RandomOrders:
         return float(2 * penalties[len(penalties) // 2 - 1] - penalties[-1])
 
     def _grown(self) -> Null:
-        """Double the blocks while segments are much longer: for rows that resemble their neighbours at all distances."""
+        """Double the blocks while segments are much longer: rows may resemble their neighbours at all distances."""
         n, null = len(self.rows), self._of_blocks(1)
         while True:
             penalized = self.costs.of(self.rows, null.penalty(self.level))
@@ -195,7 +197,7 @@ def check_one_rule(n_segments: int | None, level: float | None) -> None:
 
 
 def fewest_permutations(level: float | None, n_rows: int) -> int:
-    """Number of random orders without which no p-value of a sequence is as small as a level; None is the usual one."""
+    """The least number of random orders with which a p-value can be as small as a level; None is the usual level."""
     return int(np.ceil(max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING))) - 1
 
 

@@ -114,7 +114,7 @@ class ModelComparisonSegmenter(GroupsEstimator):
         of segments.
     pvalues_ : ndarray of shape (`n_segments_` - 1,)
         P-value of each boundary: the smallest level at which it is found, corrected for all places that it could have.
-        Without a level they are computed when first asked for.
+        Computed when first asked for.
     intervals_ : ndarray of shape (`n_segments_` - 1, 2)
         First and last row of the confidence interval of each boundary, which contains the true place with probability
         1 - level. Only with a level. Computed when first asked for.

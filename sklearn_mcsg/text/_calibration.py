@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -187,8 +188,8 @@ def calibrate_texts(
     n = len(groups)
     if n < FEW_GROUPS:
         raise ValueError(f"p-values need at least {FEW_GROUPS} different texts that have words, got {n}.")
-    if cv is not None and not 2 <= cv <= n // 2:
-        raise ValueError(f"cv must lie between 2 and {n // 2}, half the number of texts, got {cv}.")
+    if cv is not None and not (isinstance(cv, Integral) and 2 <= cv <= n // 2):
+        raise ValueError(f"cv must be an integer between 2 and {n // 2}, half the number of texts, got {cv!r}.")
     state = check_random_state(random_state)
     parts = []
     for fitted, some in _folds(last, groups, cv, state):

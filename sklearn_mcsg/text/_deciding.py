@@ -1,4 +1,4 @@
-"""The words that make the difference of two samples of texts."""
+"""The words that make the difference between two samples of texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DecidingWord(NamedTuple):
 
 
 def deciding_words(found: SampleComparison, groups: Groups) -> list[DecidingWord]:
-    """Words that make the difference of two samples, the most important first, whether in upper or lower case.
+    """Words that make the difference between two samples, the most important first, without regard to case.
 
     `groups` are those of the first sample, followed by those of the second. Stop words, numbers, and words that equal
     shares of both samples have, are left out.

@@ -108,9 +108,9 @@ def find_duplicate_texts(
     A clause is moved if neighbouring parts of a text have changed places and one of them has three content words or
     more. Shorter parts may be names or objects: "dog bites man" and "man bites dog" are not duplicates.
 
-    An emoji counts as a word, because it may turn the meaning: "Well done" and "Well done" with an angry face are not
-    duplicates. Its place, its repetition and its skin tone make no difference. Stars, bullets, arrows between words and
-    trademark signs are punctuation.
+    An emoji counts as a word, because it may reverse the meaning: "Well done" and "Well done" with an angry face are
+    not duplicates. Its place, its repetition and its skin tone make no difference. Stars, bullets, arrows between words
+    and trademark signs are punctuation.
 
     The lists of light words and of number words and the rules of spelling are English. In other languages the most
     frequent words of the vectors are light, such as articles, and other words make a difference. A misspelling is

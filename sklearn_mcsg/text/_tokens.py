@@ -128,7 +128,7 @@ def lacks_spaces(token: str) -> bool:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is read aloud: it has a letter or digit, or it is a sign of percent or currency, or an emoji.
+    """Whether a token is read aloud: it has a letter or digit, or is a percent sign, a currency sign or an emoji.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         others. ``"ignore"`` leaves them out, and ``"error"`` raises an error. In a static model every word has a
         vector.
     punctuation : bool, default=False
-        Whether punctuation, bullets, rules and runs of dots count as words. Signs of percent and currency and emoji do
-        in any case.
+        Whether punctuation, bullets, rules and runs of dots count as words. Percent signs, currency signs and emoji
+        always do.
 
     Attributes
     ----------
@@ -121,9 +121,9 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     `ModelComparisonSimilarity` accepts it with ``prior_strength > 0`` and otherwise raises an error that says which
     text it is.
 
-    Half of a surrogate pair, which a text has that was not decoded as UTF-8, is not a character: tokenizers see U+FFFD
-    in its place. More than 30 combining marks in a row count as 30, words are spelled, and split into pieces, by their
-    first 1024 characters, and a text of more than half a million characters without white space is cut.
+    A text that was not decoded as UTF-8 may hold halves of surrogate pairs, which are not characters: tokenizers see
+    U+FFFD in their place. More than 30 combining marks in a row count as 30. Only the first 1024 characters of a word
+    count for its spelling and its pieces, and a text of more than half a million characters without white space is cut.
 
     Copies made by `sklearn.base.clone` share the word vectors. A pickled vectorizer holds the name or the path of its
     vectors, which are opened again after loading, and are refused if they have changed. Vectors given as objects are

@@ -75,8 +75,9 @@ def split_sentences(text: str) -> list[str]:
     Notes
     -----
     A full stop, exclamation mark, question mark or ellipsis ends a sentence if white space follows and then anything
-    but a small letter. Abbreviations are English: a full stop never ends a sentence after *Dr.* or *e.g.*, not between
-    *Fig.* or *Jan.* and a number, and after initials, *Inc.* or *Gen.* only if the next word is one such as *The*.
+    but a small letter. Abbreviations are English: a full stop never ends a sentence after *Dr.* or *e.g.*, nor between
+    *Fig.* or *Jan.* and a number. After initials, *Inc.* or *Gen.* it ends one only if a function word such as *The*
+    follows, or nothing.
 
     Examples
     --------

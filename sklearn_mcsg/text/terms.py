@@ -99,7 +99,7 @@ class Terms:
         Returns
         -------
         terms : list of str
-            The most distinctive first. No word occurs in two of them, also with another ending of one or two letters.
+            The most distinctive first. No word occurs in two of them, even with another ending of one or two letters.
         """
         totals = np.maximum(1, self.present.sum(axis=0).A1)
         score = self.weights * counts / max(1, size) * np.log1p(typical_size / totals)

@@ -27,10 +27,13 @@ const toldOf = ({ name, k, m, low, high }) => {
 };
 const exactPercent = share => `${share ? (100 * share).toFixed(share < .1 ? 1 : 0) : 0} %`;
 
+// Where a share stands on a scale that ends with `most`: what is larger is drawn at its end.
+const onScale = (share, most) => Math.min(share, most) / most;
+
 // Dates from left to right, with the intervals as a band.
 const lineOf = (shares, overall, most, room) => {
   const height = 92, bottom = height - 20, step = (room - 50) / Math.max(1, shares.length - 1);
-  const x = p => 6 + p * step, y = share => bottom - ((bottom - 8) * share) / most;
+  const x = p => 6 + p * step, y = share => bottom - (bottom - 8) * onScale(share, most);
   const known = shares.map((each, p) => [each, p]).filter(([{ m }]) => m);
   const path = (ends, value) => ends.map(([each, p]) => `${x(p).toFixed(1)} ${y(each[value]).toFixed(1)}`).join("L");
   const band = `M${path(known, "high")}L${path([...known].reverse(), "low")}Z`;
@@ -49,7 +52,7 @@ const lineOf = (shares, overall, most, room) => {
 // Categories from top to bottom, with the intervals as lines.
 const rowsOf = (shares, overall, most, room) => {
   const row = 17, left = Math.round(room * .42), height = shares.length * row + 4;
-  const x = share => left + ((room - left - 46) * share) / most;
+  const x = share => left + (room - left - 46) * onScale(share, most);
   const rows = shares.map((each, p) => {
     const y = p * row + 11, marks = each.m ? [
       svg("path", { class: "whisker", d: `M${x(each.low)} ${y}H${x(each.high)}` }),
@@ -81,9 +84,9 @@ const drawPeriods = () => {
   $("periods-hint").textContent = toldOfColumn(column);
   $("periods").replaceChildren(...every.slice(0, PANELS).map((own, c) => {
     const node = cut.nodes[c], overall = sumOf(own, ({ k }) => k) / (counted || 1);
-    const most = Math.max(.01, ...own.map(({ high, m }) => (m > 19 ? high : 0)), overall);
-    const shares = own.map(each => ({ ...each, high: Math.min(each.high, most), share: Math.min(each.share, most) }));
-    const drawing = draw(shares, overall, most, room);
+    const large = own.filter(({ m }) => m > 19);  // intervals of few texts are wide: they may go beyond the scale
+    const ends = large.length ? large.map(({ high }) => high) : own.map(({ share }) => share);
+    const most = Math.max(.01, ...ends, overall), drawing = draw(own, overall, most, room);
     drawing.setAttribute("role", "img");
     drawing.setAttribute("aria-label", `${named(node)} over ${column.name}: ${own.map(toldOf).join("; ")}`);
     return html("figure", { class: colourOf(node) },
