@@ -987,6 +987,14 @@ def test_evaluate_the_embedding_alone(mcsg, pairs):
     assert "left out" not in written.err
 
 
+def test_evaluate_leaves_out_an_embedding_that_wide_vectors_do_not_have(mcsg, pairs):
+    written = mcsg("evaluate", "--likelihood", "diag,full", "--output", "embedding", pairs, "--format", "json")
+    found = {result["system"] for result in json.loads(written.out)}
+    assert "diag embedding" in found
+    assert "full embedding" not in found
+    assert "full embedding is left out: it takes up to 64 features, not 306." in written.err
+
+
 def test_evaluate_misses_packages_before_any_work(mcsg, monkeypatch):
     monkeypatch.setitem(sys.modules, "ot", None)
     assert "needs the package POT" in mcsg("evaluate", "nowhere.tsv", "--baseline", "mean,wmd", code=1).err

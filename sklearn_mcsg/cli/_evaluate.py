@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     known = np.logical_and(*(coverage_of(vectorizer, side).n_words > 0 for side in (first, second)))
     pairs = _check_pairs(only_known(options, pairs, known, "pair", "a text without words"))
     results: list[dict[str, Any]] = []
-    for name, pipeline in _systems(options):
+    for name, pipeline in _systems(options, vectorizer.transform(first).n_features):
         predicted = PairSimilarity(pipeline).fit(pairs.texts).predict(pairs.texts)
         values = spearman_interval(pairs.gold, predicted, n_resamples=_N_RESAMPLES, random_state=0)
         spearman, low, high = (value if np.isfinite(value) else None for value in values)
@@ -59,11 +59,14 @@ def _check_pairs(pairs: Pairs) -> Pairs:
     return pairs
 
 
-def _systems(options: argparse.Namespace) -> Iterator[tuple[str, Pipeline]]:
+def _systems(options: argparse.Namespace, n_features: int) -> Iterator[tuple[str, Pipeline]]:
     outputs = [output for output in options.output if output != EMBEDDING]
-    for likelihood in options.likelihood or ["trend"]:
-        if EMBEDDING in options.output:
-            yield f"{likelihood} {EMBEDDING}", make_embedding(options, likelihood=likelihood)
+    for likelihood in (options.likelihood or ["trend"]) if EMBEDDING in options.output else ():
+        most = LIKELIHOODS[likelihood]().max_coordinate_features
+        if most is not None and n_features > most:
+            tell(options, f"{likelihood} {EMBEDDING} is left out: it takes up to {most} features, not {n_features}.")
+            continue
+        yield f"{likelihood} {EMBEDDING}", make_embedding(options, likelihood=likelihood)
     for likelihood in options.likelihood or ["diag"]:
         for criterion in options.criterion if outputs else ():
             try:

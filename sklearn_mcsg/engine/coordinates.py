@@ -150,7 +150,7 @@ def corpus_of(groups: Groups | ArrayGroups | Statistics, likelihood: Likelihood,
     if most is not None and groups.n_features > most:
         raise ValueError(
             f"{type(likelihood).__name__} has coordinates up to {most} features, got {groups.n_features}: their number "
-            f"grows with the square. Reduce the features first, or choose method='landmarks'."
+            f"grows with the square. Choose another likelihood, reduce the features, or set method='landmarks'."
         )
     model = _model_of(likelihood, reg_covar)
     if isinstance(groups, ArrayGroups):
