@@ -1,8 +1,8 @@
 """Put built pages into the published site, which keeps the pages of every version: ``publish.py pages site branch``.
 
-The site has a folder for each minor version and one for the version under development. ``versions.json`` fills the menu
-of versions on all pages, and the entry leads to the newest release, whose lists of pages are those of the site. A version
-is released by its tag (``publish.py pages site tag``); a branch publishes the version under development only.
+The site has a folder for each minor version and one for the version under development. ``versions.json`` fills the
+menu of versions on all pages, and the entry leads to the newest release, whose lists of pages are those of the site. A
+version is released by its tag (``publish.py pages site tag``); a branch publishes the version under development only.
 """
 
 import json

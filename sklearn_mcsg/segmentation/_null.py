@@ -159,7 +159,7 @@ class RandomOrders:
         return float(2 * penalties[len(penalties) // 2 - 1] - penalties[-1])
 
     def _grown(self) -> Null:
-        """Double the blocks while segments are much longer: for rows that resemble their neighbours at all distances."""
+        """Double the blocks while segments are much longer: rows may resemble their neighbours at all distances."""
         n, null = len(self.rows), self._of_blocks(1)
         while True:
             penalized = self.costs.of(self.rows, null.penalty(self.level))
