@@ -21,6 +21,8 @@ def check_group(array: Any, i: int | str) -> np.ndarray:
     """Check one group and return it as a 2-d array of numbers."""
     if isinstance(array, str | bytes):
         raise TypeError(f"Group {i} is a string, but must be an array of vectors. {FOR_TEXTS}")
+    if is_missing(array):
+        raise TypeError(f"Group {i} is missing, got {array!r}: leave it out, and its label if there are labels.")
     if sparse.issparse(array):
         raise TypeError(f"Group {i} is a sparse matrix, but vectors must be dense: pass its toarray().")
     refuse_arrays(array, f"Group {i}")
