@@ -1305,7 +1305,8 @@ BROKEN = {
     "changes.jsonl": (b'{"text": "a"}\n{"body": "b"}\n', "changes.jsonl, line 2: there is no column 'text'"),
     "whole.json": (b'[{"text": "a"}]', "whole.json: JSON is read line by line"),
     "ragged.csv": (b"text,b\nx,1\nx\n", "ragged.csv, line 3: 2 fields are expected, got 1"),
-    "quote.csv": (b'text\n"abc\n', "quote.csv, line 2: not CSV"),
+    "quote.csv": (b'text\n"abc\n', "quote.csv, line 2: not CSV (unexpected end of data). Put a field with quotation"),
+    "quote.tsv": (b'n\ttext\n1\t"a" b\n', "quote.tsv, line 2: not TSV ('\\t' expected after '\"'). Put a field"),
     "half.jsonl": (b'{"text": "a"}\n{"text": \n', "half.jsonl, line 2: not JSON"),
     "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "number.jsonl, line 2: a text is expected, got 3"),
     "lacks.jsonl": (b'{"text": "a"}\n{"a": 1, "b": 2}\n', "lacks.jsonl, line 2: there is no column 'text'"),
@@ -1344,7 +1345,7 @@ def test_broken_corpora(mcsg, tmp_path, name):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"5\ta\tb\n4\ta\n", "line 2: 3 fields (gold, text, text) are expected, got 2"),
+        (b"5\ta\tb\n4\ta\n", "line 2: 3 fields (score, text, text) with tabs between them are expected, got 2"),
         (b"5\ta\tb\nx\ta\tb\n", "line 2: the first field must be a number, got 'x'"),
         (b"5\ta\tb\nnan\ta\tb\n", "line 2: the first field must be a number, got 'nan'"),
         (b"gold\ta\tb\n5\ta\tb\n", "holds 1 pair:"),

@@ -163,6 +163,11 @@ def test_a_level_gives_the_same_sets_every_time():
     assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
 
 
+def test_texts_are_sent_to_the_function_for_texts():
+    with pytest.raises(TypeError, match="X holds texts: call find_duplicate_texts"):
+        find_duplicates(["a storm", "Storm!"])
+
+
 @pytest.mark.parametrize("n_groups", [2, 49])
 @pytest.mark.parametrize("similarity", [None, ModelComparisonSimilarity(output="centered"), GroupEmbedding()])
 def test_level_refuses_few_groups(n_groups, similarity):

@@ -359,6 +359,8 @@ BAD = {
     "complex array": (np.ones((2, 3), dtype=complex), ValueError, "Complex data not supported"),
     "sparse": (sparse.eye(3), TypeError, "X is a sparse matrix.*pass X.toarray"),
     "sparse group": ([ONE, sparse.eye(3)], TypeError, "Group 1 is a sparse matrix"),
+    "missing group": ([ONE, None], TypeError, "Group 1 is missing, got None: leave it out"),
+    "NaN for a group": (pd.Series([ONE, np.nan]), TypeError, "Group 1 is missing, got nan: leave it out"),
     "arrow numbers": (pa.array([1.0, 2.0]), TypeError, "must hold lists of vectors, got type double"),
     "arrow nulls": (pa.array([[[1.0]], None]), ValueError, "holds nulls"),
     "arrow table": (pa.table({"g": [[[1.0]]]}), TypeError, "X is an Arrow Table: pass its column of lists"),

@@ -24,6 +24,7 @@ from sklearn_mcsg.classification._classes import PooledClasses
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
+from sklearn_mcsg.groups.checks import is_missing
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator, snapshot
@@ -470,6 +471,7 @@ class ModelComparisonClassifier(ClassifierMixin, GroupsEstimator):
 
 def _check_labels(values: Any, name: str, others: np.ndarray | None) -> np.ndarray:
     """Labels as a 1-d array of strings or of numbers, as other labels are."""
+    _check_present(values, name)
     labels = column_or_1d(values, warn=True)
     assert_all_finite(labels, input_name=name)
     strings = {isinstance(label, str) for label in labels.tolist()}
@@ -481,6 +483,19 @@ def _check_labels(values: Any, name: str, others: np.ndarray | None) -> np.ndarr
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
     return labels
+
+
+def _check_present(values: Any, name: str) -> None:
+    """Raise if labels are missing."""
+    given = np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
+    if given.ndim != 1 or given.dtype.kind not in "fO":
+        return
+    missing = [i for i, label in enumerate(given.tolist()) if is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"{name} contains NaN or None: {len(missing)} of {len(given)} labels are missing, the first at position "
+            f"{missing[0]}. Leave out what has no label, or give it a label of its own."
+        )
 
 
 def _check_known(labels: np.ndarray, known: np.ndarray, where: str) -> None:

@@ -161,7 +161,10 @@ def read_pairs(path: str) -> Pairs:
         if not text.strip() or (line == 1 and not any(map(str.isdigit, fields[0]))):
             continue
         if len(fields) != 3:
-            raise ValueError(f"{_place(path, line)}: 3 fields (gold, text, text) are expected, got {len(fields)}.")
+            raise ValueError(
+                f"{_place(path, line)}: 3 fields (score, text, text) with tabs between them are expected, got "
+                f"{len(fields)}."
+            )
         gold.append(_number(fields[0], _place(path, line)))
         texts.append((fields[1], fields[2]))
         lines.append(line)
@@ -226,8 +229,11 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
                 yield before + 1, row[place], dict(zip(names, row, strict=True)) if table.keep_columns else {}
             before = rows.line_num
     except csv.Error as error:
-        reason = str(error).split(" - ")[0]  # what follows is advice to programmers
-        raise ValueError(f"{_place(path, rows.line_num)}: not CSV ({reason}).") from error
+        reason = str(error).split(" - ")[0].replace("\t", r"\t")  # what follows is advice to programmers
+        raise ValueError(
+            f"{_place(path, rows.line_num)}: not {table.kind.upper()} ({reason}). Put a field with quotation marks "
+            f'into quotation marks, and double those in it, as in "a ""b"" c".'
+        ) from error
 
 
 def _is_text(header: list[str], table: _Table) -> bool:

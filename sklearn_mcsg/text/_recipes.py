@@ -244,8 +244,9 @@ def explain_texts(pipeline: Any, a: str, b: str) -> Any:
     """
     if not (isinstance(pipeline, Pipeline) and len(pipeline) > 1 and hasattr(pipeline[-1], "explain")):
         raise TypeError(
-            "explain_texts needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
-            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it."
+            "explain_texts(pipeline, a, b) needs a pipeline of an EmbeddingVectorizer and a GroupEmbedding or a "
+            "ModelComparisonSimilarity, as make_text_embedding and make_text_similarity build it; got "
+            f"{type(pipeline).__name__}."
         )
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):

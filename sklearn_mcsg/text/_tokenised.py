@@ -279,8 +279,20 @@ def _name_at(offsets: Any, before: int, position: int) -> str:
 
 def _check_text(text: Any, i: int) -> None:
     if not isinstance(text, str):
-        advice = " Leave missing texts out, or replace them by ''." if is_missing(text) else ""
-        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}.{advice}")
+        raise TypeError(f"Text {i} is not a string but {type(text).__name__}: {text!r:.60}. {_as_text(text)}.")
+
+
+def _as_text(value: Any) -> str:
+    """How to make a text of a value that is none."""
+    if is_missing(value):
+        return "Leave missing texts out, or replace them by ''"
+    if isinstance(value, bytes):
+        return "Decode it: text.decode('utf-8')"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], str):
+        return "Join its words: ' '.join(words)"
+    if hasattr(value, "__array__") and np.ndim(value):
+        return "Groups of vectors need no texts: use ModelComparisonSimilarity, GroupEmbedding or GroupClustering"
+    return "Convert it with str(), or leave it out"
 
 
 def listed(tokens: Any, where: str) -> list[Any]:
