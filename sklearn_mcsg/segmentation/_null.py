@@ -33,6 +33,7 @@ from sklearn_mcsg.segmentation._sequence import CompiledCosts, Costs, SquaredErr
 
 LEVEL = 0.05  # where there is no criterion, unless another one is given
 _MOST_ROWS = 1000  # that are put into random order at a time; time grows with the square
+_MANY_ORDERS = 1e15
 _ROUNDING = 1e-9  # of critical penalties that are equal, but were computed in different orders
 _GROW_ROWS, _GROW_BLOCKS = 10, 8  # rows and blocks of the average segment, from which blocks may grow
 
@@ -195,8 +196,12 @@ def check_one_rule(n_segments: int | None, level: float | None) -> None:
 
 
 def fewest_permutations(level: float | None, n_rows: int) -> int:
-    """Number of random orders without which no p-value of a sequence is as small as a level; None is the usual one."""
-    return int(np.ceil(max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING))) - 1
+    """Number of random orders without which no p-value of a sequence is as small as a level; None is the usual one.
+
+    Of a level that is too small for any computer, it is a smaller number.
+    """
+    needed = max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING)
+    return int(np.ceil(min(needed, _MANY_ORDERS))) - 1
 
 
 def critical_penalty(table: np.ndarray, min_size: int) -> float:
