@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn_mcsg.groups.arrays import refuse_arrays
 
 FOR_TEXTS = "For texts use make_text_embedding or make_text_similarity."
+_EXACT_INTEGER = 2**53  # double precision does not hold all larger ones
 LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
@@ -67,7 +68,7 @@ def refuse_masks(X: Any, name: str) -> None:
     """Raise if an array has a mask, which would be lost."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} is a masked array, whose mask would be lost: pass a list of arrays without the masked vectors."
+            f"{name} is a masked array, whose mask would be lost: leave out masked vectors and what belongs to them."
         )
 
 
@@ -77,6 +78,7 @@ def check_table(X: Any, name: str = "X") -> np.ndarray:
     scikit-learn's `check_array` is asked about everything else: it changes the warning filters of the process for a
     moment, which threads that overlap would leave changed.
     """
+    refuse_masks(X, name)
     try:
         table = np.asarray(X)
     except ValueError:
@@ -167,18 +169,32 @@ def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     """Check that there is one finite position for each row."""
     positions = as_array(positions, "positions")
     if positions.dtype.kind in "mM":
-        raise TypeError(f"positions must hold numbers, got {positions.dtype}: pass them as positions.astype(float).")
-    positions = check_numeric(positions, "positions").astype(np.float64, copy=False)
+        raise TypeError(
+            f"positions must hold numbers, got {positions.dtype}: pass them as "
+            f"(positions - positions[0]).astype(float)."
+        )
+    positions = check_numeric(positions, "positions")
     if positions.shape != (offsets[-1],):
         raise ValueError(
             f"positions must hold one number per vector, shape ({offsets[-1]},), got shape {positions.shape}."
         )
+    if positions.dtype.kind in "iu" and max(positions.max(initial=0), -int(positions.min(initial=0))) > _EXACT_INTEGER:
+        positions = _from_the_first(positions, offsets)
+    positions = positions.astype(np.float64, copy=False)
     wrong = ~np.isfinite(positions)
     if wrong.any():
         row = int(np.argmax(wrong))
         group = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(f"Group {group} has position {positions[row]}: positions must be finite.")
     return positions
+
+
+def _from_the_first(positions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Twice the distances of integers from the smallest of their group: only distances count where any exceeds 1."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    first = np.minimum.reduceat(positions, starts[sizes > 0])
+    own = np.repeat(first, sizes[sizes > 0])
+    return 2.0 * (positions.astype(np.uint64) - own.astype(np.uint64))  # which wraps to the right difference
 
 
 def check_totals(totals: np.ndarray) -> None:
@@ -285,7 +301,8 @@ def _as_labels(values: Any) -> np.ndarray:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Values as an array; raise if they are arrays of different lengths."""
+    """Values as an array; raise if they are arrays of different lengths, or have a mask."""
+    refuse_masks(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:
