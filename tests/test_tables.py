@@ -494,6 +494,8 @@ def test_sums_of_large_pieces_do_not_overflow():
         for weighting in ("norm", None):
             groups = EmbeddingVectorizer(vectors, weighting=weighting).fit_transform(["ca"])
             assert_allclose(groups[0][0, :2] / np.linalg.norm(groups[0][0, :2]), [1, 0], atol=1e-6)
+    groups = EmbeddingVectorizer([large, {"c": [1.0]}], weighting=None).fit_transform(["c-a"])  # a sum of two words
+    assert_allclose(groups[0][0, :2] / np.linalg.norm(groups[0][0, :2]), [1, 0], atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e-200, 1e-160, 1e160, 1e300])
