@@ -1844,6 +1844,8 @@ def test_corpora_that_cannot_be_compared(mcsg, corpora, tmp_path):
     assert "few.txt has fewer than two texts with words" in error
     assert "NEW" in mcsg("drift", corpora[0], code=2).err
     assert "positive whole number" in mcsg("drift", *corpora, "--permutations", "0", code=2).err
+    error = mcsg("drift", *corpora, "--permutations", 10**15, code=1).err
+    assert error.endswith("permutations take more memory than there is: choose fewer.\n")
 
 
 def test_the_new_file_may_have_its_texts_in_another_column(mcsg, corpora, tmp_path):

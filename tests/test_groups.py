@@ -389,6 +389,23 @@ def test_a_lazy_frame_gets_the_same_sentence_after_fit():
         ModelComparisonSimilarity().fit([ONE, ONE]).transform(frame)
 
 
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda masked: Groups(masked[:, None], [0, 3]), "vectors"),
+        (lambda masked: Groups(np.eye(3), [0, 3], weights=masked), "weights"),
+        (lambda masked: Groups(np.eye(3), [0, 3], positions=masked), "positions"),
+        (lambda masked: Groups.from_list([np.eye(3)], weights=[masked]), "weights of group 0"),
+        (lambda masked: Groups.from_labels(masked[:, None], [0, 0, 1]), "X"),
+        (lambda masked: Groups.from_labels(np.eye(3), masked), "labels"),
+    ],
+)
+def test_no_mask_is_lost(make, name):
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(TypeError, match=f"{name} is a masked array, whose mask would be lost"):
+        make(masked)
+
+
 def test_a_long_data_frame_gives_a_warning_that_says_what_to_pass():
     numbered = LONG.assign(id=[1, 1, 2])
     with pytest.warns(UserWarning, match=r"each of its rows becomes a group.*column 'id'.*Groups.from_labels\(X.drop"):
@@ -708,6 +725,12 @@ def test_positions_are_kept_or_scaled():
     assert_allclose(stamps.positions, [-1, 1, -1 / 3, 0, 0, 0])
     wide = Groups(np.zeros((3, 1)), [0, 3], positions=[-1.7e308, 0, 1.7e308])
     assert_allclose(wide.positions, [-1, 0, 1])
+    for dtype in (np.int64, np.uint64):  # stamps in nanoseconds, which double precision does not tell apart
+        stamps = np.array([0, 1, 4, 0, 1, 7], dtype) + dtype(1_763_500_000_123_456_789)
+        near = Groups(np.zeros((6, 1)), [0, 0, 3, 5, 6], positions=stamps)
+        assert_allclose(near.positions, [-1, -0.5, 1, -1, 1, 0])
+    ends = Groups(np.zeros((3, 1)), [0, 3], positions=np.array([-(2**63), 0, 2**63 - 1]))
+    assert_allclose(ends.positions, [-1, 0, 1], atol=1e-15)
     table, _ = Groups.from_labels(np.arange(4.0)[:, None], ["b", "a", "b", "b"], positions=[1, 9, 3, 2])
     assert_allclose(table.positions, [0, -1, 1, 0])
     assert_array_equal(table[1].ravel(), [0, 2, 3])
@@ -769,7 +792,11 @@ def test_positions_are_saved(make_groups):
         ([0, np.inf, 1], ValueError, "Group 0 has position inf: positions must be finite"),
         (["a", "b", "c"], TypeError, "positions must hold numbers"),
         ([[0, 1], [0]], ValueError, "positions must be one array, got sequences of different lengths"),
-        (np.array(["2020-01-01"] * 3, "datetime64[D]"), TypeError, r"pass them as positions.astype\(float\)"),
+        (
+            np.array(["2020-01-01"] * 3, "datetime64[D]"),
+            TypeError,
+            r"pass them as \(positions - positions\[0\]\).astype",
+        ),
     ],
 )
 def test_bad_positions_get_a_sentence(positions, error, message):

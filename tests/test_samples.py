@@ -239,6 +239,7 @@ def test_adjusted_pvalues_of_a_published_example():
         (([0.1, np.nan],), "between 0 and 1, got nan at position 1. Leave out tests without a p-value"),
         (([0.1, 1.5],), "between 0 and 1, got 1.5 at position 1"),
         (([[0.1], [0.2]],), r"one-dimensional, one per test, got shape \(2, 1\)"),
+        (([0.1], ["holm"]), r"method must be 'holm' or 'fdr', got \['holm'\]"),
         (([0.1], "bonferroni"), "method must be 'holm' or 'fdr', got 'bonferroni'"),
     ],
 )
@@ -247,8 +248,21 @@ def test_bad_pvalues_get_a_sentence(arguments, message):
         adjust_pvalues(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("pvalues", "error", "message"),
+    [
+        (np.ma.masked_array([0.1, 0.2], mask=[False, True]), TypeError, "pvalues is a masked array, whose mask would"),
+        ([0.1, 0.2j], ValueError, "Complex data not supported: pvalues"),
+        (["0.1"], TypeError, "pvalues must hold numbers, got dtype <U3"),
+    ],
+)
+def test_pvalues_that_are_no_numbers_get_a_sentence(pvalues, error, message):
+    with pytest.raises(error, match=message):
+        adjust_pvalues(pvalues)
+
+
 def test_more_permutations_than_memory_fail_at_once():
     X = list(np.random.default_rng(0).normal(size=(40, 3, 2)))
-    for n_permutations in (10**11, 10**15):  # at random, and all divisions
-        with pytest.raises(MemoryError):
+    for n_permutations in (10**11, 10**15, 10**30):  # at random, and all divisions
+        with pytest.raises(MemoryError, match="permutations take more memory than there is: choose fewer"):
             compare_samples(X[:20], X[20:], n_permutations=n_permutations)

@@ -694,3 +694,9 @@ def test_an_index_is_updated_from_any_collection_of_texts(tmp_path):
     assert (second.n_reused, second.index.n_texts_) == (20, 30)
     with pytest.raises(ValueError, match="put a single text into a list"):
         update_index(tmp_path / "index", TextSearch(), TEXTS[0])
+
+
+def test_a_weight_of_words_that_overflows_gets_a_sentence():
+    with pytest.raises(ValueError, match="'words' parameter of TextSearch must be a float in the range"):
+        TextSearch(words=1e39).fit(TEXTS)
+    assert np.isfinite(TextSearch(words=1e9).fit(TEXTS).search(["goal"]).scores).all()

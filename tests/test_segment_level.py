@@ -408,6 +408,9 @@ def test_errors():
     ):
         ModelComparisonSegmenter(level=0.05, n_permutations=18).fit(X)
     ModelComparisonSegmenter(level=0.05, n_permutations=19).fit(X)
+    for level in (1e-300, 5e-324):  # whose number of permutations is not a number of double precision
+        with pytest.raises(ValueError, match=rf"cannot show a p-value of {level} in .* at least 9{{15}}\."):
+            ModelComparisonSegmenter(level=level).fit(X)
     with pytest.raises(ValueError, match=r"of 0\.05 in a sequence of 2000 rows: it takes at least 39\."):
         ModelComparisonSegmenter(level=0.05, n_permutations=38).fit(np.zeros((2000, 1)))
     with pytest.raises(

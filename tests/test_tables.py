@@ -494,6 +494,19 @@ def test_sums_of_large_pieces_do_not_overflow():
         for weighting in ("norm", None):
             groups = EmbeddingVectorizer(vectors, weighting=weighting).fit_transform(["ca"])
             assert_allclose(groups[0][0, :2] / np.linalg.norm(groups[0][0, :2]), [1, 0], atol=1e-6)
+    groups = EmbeddingVectorizer([large, {"c": [1.0]}], weighting=None).fit_transform(["c-a"])  # a sum of two words
+    assert_allclose(groups[0][0, :2] / np.linalg.norm(groups[0][0, :2]), [1, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e-160, 1e160, 1e300])
+def test_vectors_of_any_length_have_unit_length(size):
+    table, texts = {"cat": [3.0, 4.0], "dog": [0.0, -1.0], "of": [1.0, 1.0]}, ["cat dog zortan", "of cat"]
+    scaled = {word: size * np.array(vector) for word, vector in table.items()}
+    for some, other in ((table, scaled), ([table, SECOND], [scaled, SECOND])):
+        for weighting in (None, "norm"):
+            truth, found = (EmbeddingVectorizer(x, weighting=weighting).fit_transform(texts) for x in (some, other))
+            assert_allclose(found.rows(), truth.rows(), rtol=1e-12)
+            assert_allclose(found.row_weights, truth.row_weights, rtol=1e-12)
 
 
 # Saved indexes ------------------------------------------------------------------------------------------------------

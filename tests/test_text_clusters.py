@@ -160,6 +160,9 @@ def test_clusters_are_merged(clusters):
     [
         (lambda c: c.rename(99, "x"), "There is no cluster 99: the labels are 0 to 11"),
         (lambda c: c.rename(-1, "x"), "There is no cluster -1"),
+        (lambda c: c.rename(True, "x"), "There is no cluster True"),
+        (lambda c: c.merge([0, "a"]), "There is no cluster 'a'"),
+        (lambda c: c.merge([0, [1]]), r"There is no cluster \[1\]"),
         (lambda c: c.rename(0, " "), "name must be a text that is not empty"),
         (lambda c: c.merge([0, 99]), "There is no cluster 99"),
         (lambda c: c.merge([3, 3]), "two or more different clusters"),

@@ -146,3 +146,5 @@ def test_mistakes(sequence):
 def test_a_level_that_takes_too_many_permutations_gets_a_sentence(sequence):
     with pytest.raises(ValueError, match="level=1e-09 needs 999,999,99. permutations of 90 texts: choose a larger"):
         segment_texts(sequence, level=1e-9)
+    with pytest.raises(ValueError, match="level=5e-324 needs 999,999,999,999,999 permutations"):
+        segment_texts(sequence, level=5e-324)

@@ -51,7 +51,11 @@ def orders(total: int, n: int, n_permutations: int, random_state: np.random.Rand
     random.
     """
     n_divisions = comb(total, n)
-    found = np.empty((min(n_divisions, 1 + n_permutations), total), dtype=np.intp)  # fails at once if too many
+    n_orders = min(n_divisions, 1 + n_permutations)
+    try:
+        found = np.empty((n_orders, total), dtype=np.intp)
+    except (MemoryError, ValueError) as error:  # ValueError: more than an array can count
+        raise MemoryError(f"{n_orders:,} permutations take more memory than there is: choose fewer.") from error
     found[0] = np.arange(total)
     if n_divisions <= n_permutations:
         for order, rows in zip(found, combinations(range(total), n), strict=True):

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn_mcsg.groups.arrays import refuse_arrays
 
 FOR_TEXTS = "For texts use make_text_embedding or make_text_similarity."
+_EXACT_INTEGER = 2**53  # double precision does not hold all integers beyond it
 LARGEST_WEIGHT = 1e100  # of a group: products of two such weights are far from the limits of double precision
 
 
@@ -170,18 +171,35 @@ def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     """Check that there is one finite position for each row."""
     positions = as_array(positions, "positions")
     if positions.dtype.kind in "mM":
-        raise TypeError(f"positions must hold numbers, got {positions.dtype}: pass them as positions.astype(float).")
-    positions = check_numeric(positions, "positions").astype(np.float64, copy=False)
+        raise TypeError(
+            f"positions must hold numbers, got {positions.dtype}: pass them as "
+            f"(positions - positions[0]).astype(float)."
+        )
+    positions = check_numeric(positions, "positions")
     if positions.shape != (offsets[-1],):
         raise ValueError(
             f"positions must hold one number per vector, shape ({offsets[-1]},), got shape {positions.shape}."
         )
+    if positions.dtype.kind in "iu" and max(positions.max(initial=0), -int(positions.min(initial=0))) > _EXACT_INTEGER:
+        positions = _from_the_first(positions, offsets)
+    positions = positions.astype(np.float64, copy=False)
     wrong = ~np.isfinite(positions)
     if wrong.any():
         row = int(np.argmax(wrong))
         group = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(f"Group {group} has position {positions[row]}: positions must be finite.")
     return positions
+
+
+def _from_the_first(positions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Twice the distance of each integer from the smallest of its group.
+
+    Positions beyond 1 are scaled to the range of their group. Twice a distance is beyond 1 even where all are 0 or 1.
+    """
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    first = np.minimum.reduceat(positions, starts[sizes > 0])
+    own = np.repeat(first, sizes[sizes > 0])
+    return 2.0 * (positions.astype(np.uint64) - own.astype(np.uint64))  # which wraps to the right difference
 
 
 def check_totals(totals: np.ndarray) -> None:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 
+from sklearn_mcsg.groups.checks import as_array, check_numeric
+
 
 def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     """Correct the p-values of a family of tests for their number.
@@ -38,7 +40,7 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     >>> adjust_pvalues([0.01, 0.04, 0.03], method="fdr")
     array([0.03, 0.04, 0.04])
     """
-    values = np.asarray(pvalues, dtype=np.float64)
+    values = check_numeric(as_array(pvalues, "pvalues"), "pvalues").astype(np.float64, copy=False)
     if values.ndim != 1:
         raise ValueError(f"pvalues must be one-dimensional, one per test, got shape {values.shape}.")
     wrong = ~((values >= 0) & (values <= 1))

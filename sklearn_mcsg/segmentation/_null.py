@@ -35,6 +35,7 @@ from sklearn_mcsg.segmentation._sequence import CompiledCosts, Costs, SquaredErr
 
 LEVEL = 0.05  # where there is no criterion, unless another one is given
 _MOST_ROWS = 1000  # that are put into random order at a time; time grows with the square
+_MANY_ORDERS = 1e15  # too many for any computer
 _ROUNDING = 1e-9  # of critical penalties that are equal, but were computed in different orders
 _GROW_ROWS, _GROW_BLOCKS = 10, 8  # rows and blocks of the average segment, from which blocks may grow
 
@@ -197,8 +198,12 @@ def check_one_rule(n_segments: int | None, level: float | None) -> None:
 
 
 def fewest_permutations(level: float | None, n_rows: int) -> int:
-    """The least number of random orders with which a p-value can be as small as a level; None is the usual level."""
-    return int(np.ceil(max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING))) - 1
+    """The least number of random orders, up to 1e15, with which a p-value can be as small as a level.
+
+    None is the usual level.
+    """
+    needed = max(1.0, n_rows / _MOST_ROWS) / (level or LEVEL) * (1 - _ROUNDING)
+    return int(np.ceil(min(needed, _MANY_ORDERS))) - 1
 
 
 def critical_penalty(table: np.ndarray, min_size: int) -> float:

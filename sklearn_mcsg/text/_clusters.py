@@ -173,8 +173,9 @@ class TextClusters:
         """
         if not isinstance(labels, Iterable):
             raise TypeError(f"merge takes a list of labels, such as merge([0, 1]), got {labels!r}.")
-        merged = sorted(set(labels))
-        self._check(merged, name)
+        given = list(labels)
+        self._check(given, name)
+        merged = sorted(set(given))
         if len(merged) < 2:
             raise ValueError("merge needs two or more different clusters.")
         joined = np.where(np.isin(self.labels, merged), merged[0], self.labels)
@@ -261,7 +262,7 @@ class TextClusters:
     def _check(self, labels: list[int], name: str | None) -> None:
         """Raise unless labels are those of clusters and a name is one."""
         for label in labels:
-            if not isinstance(label, Integral) or label not in range(len(self)):
+            if not isinstance(label, Integral) or isinstance(label, bool) or label not in range(len(self)):
                 raise ValueError(f"There is no cluster {label!r}: the labels are 0 to {len(self) - 1}.")
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise ValueError(f"name must be a text that is not empty, or None, got {name!r}.")

@@ -116,7 +116,9 @@ class _KnownWords:
             spelled = [self.known.spelled[row - n_words] for row in rows[is_spelled]]
             vectors[is_spelled] = self.table.spelled(spelled, unit_norm=True) * self.table.median_norm
         ones, every = np.ones(len(rows), vectors.dtype), np.arange(len(rows))
-        return sparse.csr_matrix((ones, every, offsets - offsets[0]), (len(offsets) - 1, len(rows))) @ vectors
+        parts = sparse.csr_matrix((ones, every, offsets - offsets[0]), (len(offsets) - 1, len(rows)))
+        sums = parts @ vectors
+        return sums if np.isfinite(sums).all() else parts.astype(np.float64) @ vectors.astype(np.float64)
 
 
 def _side(words: list[str], table: Any, how: LookUp, text_of: Callable[[int], int]) -> _AnyWords | _KnownWords:

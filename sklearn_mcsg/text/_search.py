@@ -32,6 +32,7 @@ from sklearn_mcsg.text.language import check_language
 from sklearn_mcsg.text.words import WordIndex, import_bm25s, words_of
 
 _LEARNT = "vectorizer_", "index_", "words_", "known_", "n_texts_"
+_LARGEST_WEIGHT = 1e9  # of words: scores have single precision
 _TEXTS_PER_QUERY = 5  # that a random query is compared with
 _ROUNDING = 16  # multiples of the precision: values that differ by less are equal
 
@@ -77,7 +78,7 @@ class TextSearch(BaseEstimator):
     words : float or None, default=20.0
         How much words count: score of a text of average length that has each word of the query once, in standard
         deviations of the distances from the query. A text that has half of them, by rarity, has a quarter of that. With
-        ``None``, only distances count. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
+        ``None``, only distances count. At most 1e9. Words need bm25s (``pip install "sklearn-mcsg[text]"``).
     language : str or None, default="english"
         Language of the texts. Words count by their stems, and stop words do not count, unless a query has no other
         words. Languages are those of PyStemmer; stop words are known for some of them. With ``None``, all words count
@@ -138,7 +139,7 @@ class TextSearch(BaseEstimator):
     _random_pairs: RandomPairs
     _parameter_constraints: ClassVar[dict] = {
         "pipeline": [HasMethods(["fit", "transform"]), None],
-        "words": [Interval(Real, 0, None, closed="neither"), None],
+        "words": [Interval(Real, 0, _LARGEST_WEIGHT, closed="right"), None],
         "language": [str, None],
         **{name: GroupNeighbors._parameter_constraints[name] for name in ("n_neighbors", "growth")},
         "n_jobs": [Integral, None],

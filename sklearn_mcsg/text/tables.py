@@ -24,6 +24,8 @@ from sklearn_mcsg._memory import NUMBERS, VECTORS, count_within
 from sklearn_mcsg.text._spelling import LONGEST_WORD, sample, spelled
 from sklearn_mcsg.text._tokenised import places_of
 
+_EXACT_LENGTH = 1e-140  # the squares of shorter vectors are too small for all digits
+
 
 class WordRows(dict):
     """Row of each word. Missing words are looked up in lower case; the row of unknown words is -1."""
@@ -322,10 +324,10 @@ def blocks_of(vectors: np.ndarray) -> Iterator[slice]:
 def lengths(vectors: np.ndarray) -> np.ndarray:
     """Length of each vector, in double precision."""
     vectors = vectors.astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         found = np.linalg.norm(vectors, axis=1)
-    large = np.isinf(found)
-    if large.any():  # squares that overflow
-        most = np.abs(vectors[large]).max(axis=1)
-        found[large] = most * np.linalg.norm(vectors[large] / most[:, None], axis=1)
+    extreme = np.isinf(found) | (found < _EXACT_LENGTH)
+    if extreme.any():
+        most = np.abs(vectors[extreme]).max(axis=1)
+        found[extreme] = most * np.linalg.norm(vectors[extreme] / np.where(most > 0, most, 1)[:, None], axis=1)
     return found
