@@ -23,12 +23,12 @@ def check_group(array: Any, which: int | str) -> np.ndarray:
     name = f"Group {which}" if isinstance(which, int) else which
     if isinstance(array, str | bytes):
         raise TypeError(f"{name} is a string, but must be an array of vectors. {FOR_TEXTS}")
-    if is_missing(array):
-        raise TypeError(f"{name} is missing, got {array!r}: leave it out, and its label if there are labels.")
     if sparse.issparse(array):
         raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass its toarray().")
     refuse_arrays(array, name)
     refuse_masks(array, name)
+    if is_missing(array):
+        raise TypeError(f"{name} is missing, got {array!r}: leave it out, and its label if there are labels.")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
