@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -262,7 +263,9 @@ def number_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value of a column stands for none: None, NaN, NaT or NA."""
-    return value is None or type(value).__name__ == "NAType" or (not hasattr(value, "__len__") and value != value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Number | np.generic) and bool(value != value)
 
 
 def check_consecutive(labels: np.ndarray) -> None:
