@@ -1716,6 +1716,7 @@ def test_colours_by_column(visit):
     assert len(set(styles)) > 10
     assert page.locator("#legend .scale").count() == 1
     assert page.locator(".label").count() == 0
+    assert page.evaluate("[2022, 12345, 0.00012].map(endOfScale)") == ["2022", "12,345", "0.00012"]
 
 
 def test_views_have_an_address(visit, clusters):
@@ -1733,6 +1734,9 @@ def test_views_have_an_address(visit, clusters):
     again.evaluate("location.hash = '#k=5&a=3'")
     until(again, "state.k === 5")
     assert again.evaluate("[state.a, state.b === neighbours.list[0], state.query, state.colour]") == [3, True, "", ""]
+    again.evaluate("location.hash = '#k=6&a=3&b=3'")  # a text is not compared with itself
+    until(again, "state.k === 6")
+    assert again.evaluate("[state.a, state.b === neighbours.list[0]]") == [3, True]
     page = visit(view="#&&&=%")
     for wrong in ("#k=-3&a=x&b=1e9", "#k=1e9&a=-1&colour=%3Cb%3E&q=%3Cimg%3E", "#&&&=%", "#k=NaN&a=999999"):
         page.evaluate(f"location.hash = {wrong!r}")

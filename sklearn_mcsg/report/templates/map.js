@@ -229,6 +229,9 @@ const drawMap = () => {
   drawLabels();
   drawMarks();
 };
+// An end of a scale: years have no comma, and small numbers are not 0.
+const endOfScale = value =>
+  value.toLocaleString("en", { useGrouping: Math.abs(value) >= 1e4, maximumSignificantDigits: 6 });
 const drawLegend = () => {
   const column = chosenColumn(), box = $("legend");
   if (!column) return box.replaceChildren();
@@ -242,7 +245,7 @@ const drawLegend = () => {
   const step = (_, s) => svg("rect", { x: 3 * s, y: 0, width: 3.2, height: 10, fill: rampAt(s / 39) });
   const scale = picture(120, 10, ...Array.from({ length: 40 }, step));
   scale.setAttribute("class", "scale");
-  box.replaceChildren(html("span", { class: "item" }, whole(column.low), scale, whole(column.high)));
+  box.replaceChildren(html("span", { class: "item" }, endOfScale(column.low), scale, endOfScale(column.high)));
 };
 
 // Zoom, pan, pointer and keys ----------------------------------------------------------------------------------------

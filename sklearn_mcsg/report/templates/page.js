@@ -71,7 +71,7 @@ const restore = () => {
   search($("query").value);
   const a = chosen("a", data.first[0]), b = chosen("b", parts.has("a") ? -1 : data.first[1]);
   findNeighbours(a);
-  Object.assign(state, { a, b: b < 0 ? neighbours.list[0] ?? a : b });
+  Object.assign(state, { a, b: b < 0 || b === a ? neighbours.list[0] ?? a : b });
   drawCut();
   choosePair(state.a, state.b);
   restoring = false;
