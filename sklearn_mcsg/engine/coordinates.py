@@ -253,10 +253,10 @@ class Axes:
         """The axes of largest variance."""
         return Axes(self.mean, self.components[:n_components], self.variance[:n_components])
 
-    def explaining(self, share: float) -> Axes:
-        """As many axes of largest variance as have a share of all variance."""
+    def explaining(self, share: float, fewest: int) -> Axes:
+        """As many axes of largest variance as have a share of all variance, and at least so many."""
         explained = np.cumsum(self.variance)
-        return self.leading(int(np.searchsorted(explained, share * explained[-1])) + 1)
+        return self.leading(max(fewest, int(np.searchsorted(explained, share * explained[-1])) + 1))
 
     def projection(self, whiten: float = 0.0) -> np.ndarray:
         """The matrix from centred coordinates to components, whitened."""

@@ -28,6 +28,7 @@ from sklearn_mcsg.engine.parallel import progress
 from sklearn_mcsg.storage import register
 
 _EXPLAINED = 0.95  # share of the variance that points keep: the rest hardly changes which groups are near
+_FEWEST = 128  # components that points keep, if they have so many: fewer would save little time and memory
 _FEW_COMPONENTS = 24  # up to here points are not compressed: 16 levels of so few numbers would tell too little
 _LEVELS = 16  # of each component in a code: four bits
 _TRAINING = 2**16  # points that the levels are learnt from
@@ -63,7 +64,7 @@ class CandidateIndex:
         """Learn axes and levels from the summaries of groups, and compress their points."""
         n, width = len(summaries), space.width(summaries)
         moments = (Moments.of(space(summaries[batch])) for batch in batches(n, width))
-        axes = Axes.of(reduce(Moments.merged, moments)).explaining(_EXPLAINED)
+        axes = Axes.of(reduce(Moments.merged, moments)).explaining(_EXPLAINED, _FEWEST)
         index = cls(space, axes, np.empty((0, _LEVELS), np.float32), np.empty((0, 0), np.uint8))
         if len(axes.variance) > _FEW_COMPONENTS:
             some = np.linspace(0, n - 1, min(n, _TRAINING)).astype(int)
