@@ -316,7 +316,7 @@ def test_baselines_of_two_samples(module, monkeypatch):
     sample = np.repeat([0.0, 1.0], [9, 7])
     sample -= sample.mean()
     joined = np.concatenate([x, y])
-    _, (rest,), *_ = np.linalg.lstsq(joined - joined.mean(axis=0), sample)
+    _, (rest,), *_ = np.linalg.lstsq(joined - joined.mean(axis=0), sample, rcond=None)
     explained = sample @ sample - rest
     assert certainty.hotelling(x, y) == pytest.approx(f.sf(explained / 2 / (rest / 13), 2, 13), rel=1e-9)
     assert certainty.kolmogorov_smirnov(x[:, :1], y[:, :1]) == ks_2samp(x[:, 0], y[:, 0], method="asymp").pvalue

@@ -12,7 +12,6 @@ save at once, one of them is the last, and the files of the others stay.
 
 from __future__ import annotations
 
-import ast
 import errno
 import json
 import os
@@ -42,6 +41,7 @@ _WRITTEN = re.compile(r"[0-9a-f]{16}-\d+\.npy|[0-9a-f]{16}\.json", re.ASCII)  # 
 _TRIES = 1000  # to read a folder that others replace at the same time
 _LENGTHS = {(1, 0): 2, (2, 0): 4}  # bytes of the length of a header, by version of the array format
 _LONGEST_HEADER = 10_000  # as in numpy
+_HEADER = re.compile(rb"\{'descr': '([<>|]\w+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:
@@ -251,15 +251,19 @@ def _read_array(
 
 
 def _header(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype, _Order]:
-    """Shape, dtype and order of an array. Unlike numpy, accept no headers of Python 2."""
+    """Shape, dtype and order of an array, from a header as numpy writes it.
+
+    numpy's own reader calls the parser of Python, which fails if several threads of Python 3.11 call it at once.
+    """
     version = np.lib.format.read_magic(stream)
     if version not in _LENGTHS:
         raise ValueError(f"version {version} of the array format")
     length = int.from_bytes(stream.read(_LENGTHS[version]), "little")
     if length > _LONGEST_HEADER:
         raise ValueError(f"a header of {length} bytes")
-    try:
-        header = ast.literal_eval(stream.read(length).decode("latin1"))
-    except SyntaxError as error:
-        raise ValueError("the header of an array cannot be read") from error
-    return header["shape"], np.dtype(header["descr"]), "F" if header["fortran_order"] else "C"
+    header = _HEADER.fullmatch(stream.read(length))
+    if header is None:
+        raise ValueError("the header of an array cannot be read")
+    dtype, is_fortran, shape = header.groups()
+    order: _Order = "F" if is_fortran == b"True" else "C"
+    return tuple(map(int, re.findall(rb"\d+", shape))), np.dtype(dtype.decode()), order
