@@ -204,7 +204,7 @@ def threshold_table(vectors, tasks, counts):
     }
     models |= {"mean, 1 component removed": SIF(1, "distance"), "half-whitened mean": whitened_mean(GLOVE)}
     for name, model in models.items():
-        model.fit(groups[: len(seen)]).calibrate(groups[: len(seen)])
+        model.fit(groups[: len(seen)]).calibrate(groups[: len(seen)], random_state=0)
         chance, power = model.pvalue(one, shuffled), model.pvalue(one, other)[alike]
         for level in (0.05, 0.01):
             shares = [(p <= level).mean() for p in (chance, chance[short], chance[long], power)]
