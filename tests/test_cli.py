@@ -574,7 +574,7 @@ def test_number_of_clusters(mcsg, corpus, options):
     assert len(found["clusters"]) == found["n_clusters"]
     assert options[1] == "auto" or not found["alternatives"], "of resolution 5, the others find as many"
     assert found["n_clusters"] not in [other["n_clusters"] for other in found["alternatives"]]
-    hows = {"auto": "the number on which random halves of the texts agree", 5: "found at resolution 5"}
+    hows = {"auto": "found at resolution 1", 5: "found at resolution 5"}  # too few texts to split
     assert found["how"] == hows.get(options[1], "as requested")
     table = mcsg("cluster", corpus, *options).out
     assert f"{found['n_clusters']} cluster" in table
@@ -583,6 +583,13 @@ def test_number_of_clusters(mcsg, corpus, options):
         assert "tability" not in table
         (row, *_) = csv.DictReader(io.StringIO(mcsg("cluster", corpus, *options, "--format", "csv").out))
         assert row["margin"] == row["second"] == ""
+
+
+def test_too_few_texts_to_split(mcsg, tmp_path):
+    for n, how in ((19, "found at resolution 1"), (20, "the number on which random halves of the texts agree")):
+        path = tmp_path / f"{n}.txt"
+        path.write_text("\n".join(load_short_texts().data[:n]), encoding="utf8")
+        assert json.loads(mcsg("cluster", path, "--format", "json").out)["how"] == how
 
 
 @pytest.fixture(scope="module")

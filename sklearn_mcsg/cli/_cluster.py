@@ -12,6 +12,7 @@ from sklearn_mcsg._disk import check_replaceable
 from sklearn_mcsg.cli import _terminal as terminal
 from sklearn_mcsg.cli._corpus import Corpus
 from sklearn_mcsg.cli._shared import count, distinct, make_embedding, read_texts, tell
+from sklearn_mcsg.clustering import FEWEST_SPLIT
 from sklearn_mcsg.text import KindComparison, KindInCluster, TextClusters, check_kinds, cluster_texts, shown_pvalue
 
 _TYPICAL = 3  # texts shown of each cluster, and texts shown that are far from every cluster
@@ -41,12 +42,12 @@ def run(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         verbose=not options.quiet,
     )
-    if options.resolution is not None:
-        how = f"found at resolution {options.resolution:g}"
-    elif options.n_clusters is None:
+    if options.n_clusters is not None:
+        how = "as requested" if len(clusters) == options.n_clusters else f"{options.n_clusters} were requested"
+    elif options.resolution is None and len(known.texts) >= FEWEST_SPLIT:
         how = "the number on which random halves of the texts agree"
     else:
-        how = "as requested" if len(clusters) == options.n_clusters else f"{options.n_clusters} were requested"
+        how = f"found at resolution {options.resolution or 1:g}"
     if options.report is not None:  # before anything is printed, because the reader may close the pipe
         _write_report(options, corpus, clusters, how)
     kinds = None if by is None else clusters.compare(by, verbose=not options.quiet)

@@ -19,7 +19,7 @@ from sklearn_mcsg.clustering._communities import find_communities, modularity, n
 _RESOLUTIONS = 2.0 ** np.arange(-2, 6, 0.5)
 _SPLITS = 4  # into halves
 _MOST = 4000  # points that are split
-_FEWEST = 20  # points whose halves have communities
+FEWEST_SPLIT = 20  # points: halves of fewer have no communities
 _NEARLY = 0.05  # below the best agreement
 _PLAUSIBLE = 0.8  # share of the largest modularity that a number of clusters must have
 
@@ -47,7 +47,7 @@ def find_number(
     number : int
     """
     n = len(points)
-    if n < _FEWEST:
+    if n < FEWEST_SPLIT:
         graph = neighbour_graph(points, n_neighbors, n_jobs, by_cosine=by_cosine)
         return int(find_communities(graph, 1.0, 0).max()) + 1
     found = []
