@@ -368,9 +368,12 @@ def test_bad_input_gets_a_sentence_and_changes_nothing():
     with pytest.raises(ValueError, match="y must hold labels of one kind"):
         ModelComparisonClassifier().fit(X[:2], np.array(["a", 1], dtype=object))
     columns = [["a", None], ["a", np.nan], np.array([1.0, np.nan]), pd.Series(["a", pd.NA], dtype="string")]
+    columns += [pd.to_datetime(["2020", None]), np.array(["2020", "NaT"], dtype="datetime64[ns]")]
     for column in [*columns, pd.Series([1, pd.NA], dtype="Int64")]:
         with pytest.raises(ValueError, match="y contains NaN.* 1 of 2 labels are missing, the first at position 1"):
             ModelComparisonClassifier().fit(X[:2], column)
+    with pytest.raises(TypeError, match="y is a masked array, whose mask would be lost"):
+        ModelComparisonClassifier().fit(X[:2], np.ma.masked_array([0, 1], mask=[False, True]))
     with pytest.raises(ValueError, match="classes must hold labels of one kind"):
         ModelComparisonClassifier().partial_fit(X, np.arange(12) % 3, classes=["0", "1", "2"])
     with pytest.raises(ValueError, match=r"The label 'x' of group 0 is not among the fitted classes"):

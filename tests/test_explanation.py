@@ -668,6 +668,8 @@ def test_wrong_types_get_a_sentence():
     estimator, x = ModelComparisonSimilarity(), np.ones((2, 3))
     with pytest.raises(TypeError, match="a is a string; a group of vectors is required. For texts call explain_texts"):
         estimator.explain("the cat", x)
+    with pytest.raises(TypeError, match="^b is missing, got None: pass its vectors"):
+        estimator.explain(x, None)
     with pytest.raises(TypeError, match="of an EmbeddingVectorizer and .*; got ModelComparisonSimilarity"):
         explain_texts(estimator, "the cat", "the Dog")
     pipeline = make_text_similarity(vectors=WORDS).fit(TEXTS)

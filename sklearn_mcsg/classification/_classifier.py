@@ -24,7 +24,7 @@ from sklearn_mcsg.classification._classes import PooledClasses
 from sklearn_mcsg.criteria import Criterion
 from sklearn_mcsg.engine.results import in_precision
 from sklearn_mcsg.groups import Groups, GroupsLike
-from sklearn_mcsg.groups.checks import is_missing
+from sklearn_mcsg.groups.checks import is_missing, refuse_masks
 from sklearn_mcsg.likelihoods import Likelihood
 from sklearn_mcsg.similarity import ModelComparisonSimilarity
 from sklearn_mcsg.similarity.estimator import GroupsEstimator, snapshot
@@ -486,11 +486,12 @@ def _check_labels(values: Any, name: str, others: np.ndarray | None) -> np.ndarr
 
 
 def _check_present(values: Any, name: str) -> None:
-    """Raise if labels are missing."""
+    """Raise if labels are masked or missing."""
+    refuse_masks(values, name)
     given = np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
-    if given.ndim != 1 or given.dtype.kind not in "fO":
+    if given.ndim != 1 or given.dtype.kind not in "fOmM":
         return
-    missing = [i for i, label in enumerate(given.tolist()) if is_missing(label)]
+    missing = [i for i, label in enumerate(given) if is_missing(label)]
     if missing:
         raise ValueError(
             f"{name} contains NaN or None: {len(missing)} of {len(given)} labels are missing, the first at position "

@@ -17,6 +17,7 @@ from sklearn_mcsg.groups.checks import (
     check_group,
     check_numeric,
     check_table,
+    is_missing,
     refuse_masks,
     warn_of_padding,
     warn_of_rows,
@@ -95,11 +96,11 @@ def raise_of_values(name: str, i: int, is_nan: bool) -> NoReturn:
 
 
 def validate_group(x: GroupsLike, *, allow_empty: bool = False, name: str = "x") -> Groups:
-    """Turn one group, an (n_vectors, n_features) array or `Groups` of length 1, into validated `Groups`.
+    """Turn one group, an (n_vectors, n_features) array or `Groups` of one group, into validated `Groups`.
 
     Parameters
     ----------
-    x : array-like of shape (n_vectors, n_features), or Groups of length 1
+    x : array-like of shape (n_vectors, n_features), or Groups of one group
         The group.
     allow_empty : bool, default=False
         Whether a group without vectors, or whose weights sum to 0, is accepted.
@@ -241,10 +242,10 @@ def _is_sequence_of_groups(X: Any) -> bool:
         return False
     if isinstance(X, np.ndarray) or len(X) == 0:
         return True
-    sample = X[0]
+    sample = next((x for x in X if not is_missing(x)), None)
     if isinstance(sample, list | tuple):
         return len(sample) == 0 or np.ndim(sample[0]) > 0
-    return isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
+    return sample is None or isinstance(sample, str | bytes | Groups) or np.ndim(sample) > 0 or sparse.issparse(sample)
 
 
 def _check_finite(groups: Groups, name: str) -> None:

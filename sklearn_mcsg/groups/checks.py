@@ -27,9 +27,12 @@ def check_group(array: Any, which: int | str) -> np.ndarray:
     if sparse.issparse(array):
         raise TypeError(f"{name} is a sparse matrix, but vectors must be dense: pass its toarray().")
     refuse_arrays(array, name)
-    refuse_masks(array, name)
+    for values in (array, *(array if isinstance(array, list | tuple) else ())):
+        refuse_masks(values, name)
     if is_missing(array):
-        raise TypeError(f"{name} is missing, got {array!r}: leave it out, and its label if there are labels.")
+        in_a_list = isinstance(which, int)
+        advice = "leave it out, and its label if there are labels" if in_a_list else "pass its vectors"
+        raise TypeError(f"{name} is missing, got {array!r}: {advice}.")
     try:
         array = np.asarray(array)
         if array.dtype == object and array.ndim == 1 and array.size:
@@ -62,7 +65,7 @@ def check_numeric(array: np.ndarray, name: str) -> np.ndarray:
         except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name} must hold numbers, got objects: {error}") from error
     if array.dtype.kind not in "biuf":
-        advice = f" {FOR_TEXTS}" if array.dtype.kind in "SU" else ""
+        advice = f" {FOR_TEXTS}" if array.dtype.kind in "SU" and array.ndim > 1 else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{advice}")
     return array
 
@@ -131,7 +134,7 @@ def check_widths(widths: dict[int, int], first: int, kind: str = "group") -> Non
 
 def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
     """Check indices of rows of a table."""
-    indices = np.asarray(indices)
+    indices = as_array(indices, "indices")
     if indices.size == 0:
         indices = indices.astype(np.intp)
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
@@ -143,7 +146,7 @@ def check_indices(indices: ArrayLike, n_vectors: int) -> np.ndarray:
 
 def check_offsets(offsets: ArrayLike, n_rows: int) -> np.ndarray:
     """Check that offsets rise from 0 to the number of rows."""
-    offsets = np.asarray(offsets)
+    offsets = as_array(offsets, "offsets")
     if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
         raise ValueError(f"offsets must be a 1-d array of integers starting with 0, got {offsets!r}.")
     offsets = offsets.astype(np.int64, copy=False)
@@ -173,8 +176,8 @@ def check_positions(positions: ArrayLike, offsets: np.ndarray) -> np.ndarray:
     positions = as_array(positions, "positions")
     if positions.dtype.kind in "mM":
         raise TypeError(
-            f"positions must hold numbers, got {positions.dtype}: pass them as "
-            f"(positions - positions[0]).astype(float)."
+            f"positions must hold numbers, got {positions.dtype}: pass the seconds since the first one, which are "
+            f"(t - t[0]) / np.timedelta64(1, 's') for the times t of a group."
         )
     positions = check_numeric(positions, "positions")
     if positions.shape != (offsets[-1],):
@@ -218,6 +221,7 @@ def check_labels(labels: Iterable[object], n_rows: int) -> np.ndarray:
     """Check that there is one label for each row, and return them as an array of objects."""
     if isinstance(labels, str | bytes):
         raise TypeError("labels must be a list with one label per vector, got a string.")
+    refuse_masks(labels, "labels")
     given = list(labels)
     if len(given) != n_rows:
         raise ValueError(f"labels must hold one label per vector, {n_rows} in all, got {len(given)}.")
@@ -292,6 +296,7 @@ def join_rows(name: str, parts: Sequence[ArrayLike] | None, sizes: list[int]) ->
         raise ValueError(f"{name} must hold one array per group: got {n_parts} for {len(sizes)} groups.")
     arrays = []
     for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        refuse_masks(part, f"{name} of group {i}")
         array = _as_labels(part) if name == "labels" else as_array(part, f"{name} of group {i}")
         if array.shape != (size,):
             raise ValueError(f"Group {i} has {size} vectors but {name} of shape {array.shape}.")
