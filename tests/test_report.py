@@ -181,6 +181,13 @@ def test_the_page_says_how_sure_the_clusters_are():
     assert certainty["stability"] == {str(nodes[0]): 0.5, str(nodes[2]): 1}, "a cluster of one text has no pairs"
 
 
+def test_the_page_divides_cosines_in_the_space_of_its_points():
+    clusters = clustered(corpus(40), whiten=0.5)
+    page = str(cluster_report(clusters=clusters))
+    clusters.pipeline[-1].set_params(whiten=0.0)  # takes effect at the next fit
+    assert str(cluster_report(clusters=clusters)) == page
+
+
 def test_words_of_nodes_are_counted():
     texts = corpus(40)
     clusters = clustered(texts)
@@ -1716,7 +1723,8 @@ def test_colours_by_column(visit):
     assert len(set(styles)) > 10
     assert page.locator("#legend .scale").count() == 1
     assert page.locator(".label").count() == 0
-    assert page.evaluate("[2022, 12345, 0.00012].map(endOfScale)") == ["2022", "12,345", "0.00012"]
+    ends = {"2022": "2022", "12345": "12,345", "20231231": "20,231,231", "0.00012": "0.00012", "-0": "0"}
+    assert page.evaluate(f"[{', '.join(ends)}].map(endOfScale)") == list(ends.values())
 
 
 def test_views_have_an_address(visit, clusters):

@@ -127,7 +127,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     The embedding keeps no groups. `fit` makes two passes over them: one for the model of the corpus, one for mean and
     covariance of the coordinates.
 
-    Parameters changed after `fit` take effect at the next `fit`, except `normalize`, `n_jobs` and `verbose`.
+    Parameters changed after `fit` take effect at the next `fit`, except `normalize`, `n_jobs`, `verbose`, and
+    `random_state` in `calibrate`.
 
     Examples
     --------

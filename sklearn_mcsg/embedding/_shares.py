@@ -48,6 +48,11 @@ def _above_rounding(parts: np.ndarray) -> np.ndarray:
     return parts if np.abs(parts.sum(axis=0)).max() > ROUNDING else np.zeros_like(parts)
 
 
+def projection_of(embedding: Any) -> np.ndarray:
+    """The matrix from centred coordinates to the components of a fitted embedding."""
+    return embedding._axes.projection(embedding._whiten)
+
+
 def parts_along(
     embedding: Any, groups: Groups, direction: np.ndarray, factors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -72,7 +77,7 @@ def parts_along(
         Part of each feature; None where coordinates are not those of features.
     """
     space = explainable(embedding._space)
-    projection = embedding._axes.projection(embedding._whiten)
+    projection = projection_of(embedding)
     along = projection @ direction
     summed = np.zeros(space.width)
     vectors = np.empty(groups.n_rows)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.embedding import GroupEmbedding
-from sklearn_mcsg.engine.coordinates import Axes, Coordinates
+from sklearn_mcsg.embedding import GroupEmbedding, projection_of
+from sklearn_mcsg.engine.coordinates import Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
 from sklearn_mcsg.report._packing import pack, pack_json, pack_positive, pack_rows
@@ -46,7 +46,6 @@ def shown_words(
     others = [text for text in condensed.values() if text.n_others]
     ordered = space.n_of_order > 0
     wide = len(names) >= 2**16
-    axes = Axes(embedding.mean_, embedding.components_, embedding.explained_variance_)
     centre = np.zeros(3 * groups.n_features, np.float32)
     centre[: len(embedding.mean_)] = embedding.mean_
     vocabulary = {
@@ -69,7 +68,7 @@ def shown_words(
         "reach": float(corpus.length[0] ** 2) if ordered else 0.0,
     }
     room = max(_LEAST_ROOM, room - sum(len(str(value)) for value in vocabulary.values()))
-    vocabulary["metric"] = _metric(axes.projection(embedding.whiten), int(_METRIC_SHARE * room))
+    vocabulary["metric"] = _metric(projection_of(embedding), int(_METRIC_SHARE * room))
     vocabulary |= _vectors(
         np.concatenate([scaled, *(text.mean[None] for text in others), *(text.spread[None] for text in others)]),
         np.concatenate([counts, *2 * [[text.n_others for text in others]]]),

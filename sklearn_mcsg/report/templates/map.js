@@ -229,9 +229,11 @@ const drawMap = () => {
   drawLabels();
   drawMarks();
 };
-// An end of a scale: years have no comma, and small numbers are not 0.
-const endOfScale = value =>
-  value.toLocaleString("en", { useGrouping: Math.abs(value) >= 1e4, maximumSignificantDigits: 6 });
+// An end of a scale: years have no comma, integers have all digits, and small numbers are not 0.
+const endOfScale = value => {
+  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 6 };
+  return (value || 0).toLocaleString("en", { useGrouping: Math.abs(value) >= 1e4, ...digits });  // || 0: not -0
+};
 const drawLegend = () => {
   const column = chosenColumn(), box = $("legend");
   if (!column) return box.replaceChildren();
