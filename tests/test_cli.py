@@ -1314,6 +1314,10 @@ BROKEN = {
     "ragged.csv": (b"text,b\nx,1\nx\n", "ragged.csv, line 3: 2 fields are expected, got 1"),
     "quote.csv": (b'text\n"abc\n', "quote.csv, line 2: not CSV (unexpected end of data). Put a field with quotation"),
     "quote.tsv": (b'n\ttext\n1\t"a" b\n', "quote.tsv, line 2: not TSV ('\\t' expected after '\"'). Put a field"),
+    "return.csv": (
+        b"text,b\na\rb,c\n",
+        "return.csv, line 2: not CSV (new-line character seen in unquoted field).\n",
+    ),
     "half.jsonl": (b'{"text": "a"}\n{"text": \n', "half.jsonl, line 2: not JSON"),
     "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "number.jsonl, line 2: a text is expected, got 3"),
     "lacks.jsonl": (b'{"text": "a"}\n{"a": 1, "b": 2}\n', "lacks.jsonl, line 2: there is no column 'text'"),

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sentence(error: BaseException) -> str:
     text = str(error)
-    if isinstance(error, MemoryError) and not (type(error) is MemoryError and text):  # which is a sentence of ours
+    if isinstance(error, MemoryError):
         text = "There is not enough memory for a corpus of this size."
     elif isinstance(error, OSError) and error.errno is not None and error.strerror == os.strerror(error.errno):
         text = f"{_place(error)}: {reason_of(error)}."

@@ -230,10 +230,9 @@ def _read_csv(table: _Table) -> Iterator[_Row]:
             before = rows.line_num
     except csv.Error as error:
         reason = str(error).split(" - ")[0].replace("\t", r"\t")  # what follows is advice to programmers
-        raise ValueError(
-            f"{_place(path, rows.line_num)}: not {table.kind.upper()} ({reason}). Put a field with quotation marks "
-            f'into quotation marks, and double those in it, as in "a ""b"" c".'
-        ) from error
+        quoted = ' Put a field with quotation marks into quotation marks, and double those in it, as in "a ""b"" c".'
+        advice = "" if "unquoted" in reason else quoted
+        raise ValueError(f"{_place(path, rows.line_num)}: not {table.kind.upper()} ({reason}).{advice}") from error
 
 
 def _is_text(header: list[str], table: _Table) -> bool:

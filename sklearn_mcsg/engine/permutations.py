@@ -55,7 +55,7 @@ def orders(total: int, n: int, n_permutations: int, random_state: np.random.Rand
     try:
         found = np.empty((n_orders, total), dtype=np.intp)
     except (MemoryError, ValueError) as error:  # ValueError: more than an array can count
-        raise MemoryError(f"{n_orders:,} permutations take more memory than there is: choose fewer.") from error
+        raise ValueError(f"{n_orders:,} permutations take more memory than there is: choose fewer.") from error
     found[0] = np.arange(total)
     if n_divisions <= n_permutations:
         for order, rows in zip(found, combinations(range(total), n), strict=True):
