@@ -164,8 +164,9 @@ def test_a_level_gives_the_same_sets_every_time():
 
 
 def test_texts_are_sent_to_the_function_for_texts():
-    with pytest.raises(TypeError, match="X holds texts: call find_duplicate_texts"):
-        find_duplicates(["a storm", "Storm!"])
+    for texts in (["a storm", "Storm!"], ("a storm", "Storm!")):
+        with pytest.raises(TypeError, match="X holds texts: call find_duplicate_texts"):
+            find_duplicates(texts)
 
 
 @pytest.mark.parametrize("n_groups", [2, 49])

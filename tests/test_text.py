@@ -708,6 +708,7 @@ ERRORS = {
     ),
     "not a string": (dict(), ["the", 3], TypeError, r"Text 1 is not a string but int: 3\. Convert it with str\(\)"),
     "an array": (dict(), ["the", np.ones(2)], TypeError, r"but ndarray: array\(\[1., 1.\]\)\. Groups of vectors"),
+    "an array of words": (dict(), [np.array(["a", "cat"], dtype=object)], TypeError, "Join its words: ' '.join"),
     "words": (dict(), [["the", "cat"]], TypeError, r"but list: \['the', 'cat'\]\. Join its words: ' '.join"),
     "bytes for a text": (dict(), [b"the"], TypeError, r"but bytes: b'the'\. Decode it: text.decode\('utf-8'\)\.$"),
     "no text": (

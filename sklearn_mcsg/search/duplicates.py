@@ -80,7 +80,7 @@ def find_duplicates(
     >>> find_duplicates(X, threshold=1.0)
     [array([0, 2]), array([1, 3])]
     """
-    if similarity is None and isinstance(X, list) and X and isinstance(X[0], str):
+    if similarity is None and isinstance(X, list | tuple) and X and isinstance(X[0], str):
         raise TypeError("X holds texts: call find_duplicate_texts, or pass a pipeline such as make_text_similarity().")
     if (threshold is None) == (level is None):
         raise ValueError("find_duplicates needs either a threshold or a level, such as level=1e-5.")

@@ -258,9 +258,9 @@ class TextSearch(BaseEstimator):
         Parameters
         ----------
         X : list of str or of lists of str, default=None
-            Typical queries: each is compared with random texts. ``None`` means random excerpts of
-            the texts, from one word to a whole text, each compared with random other texts. If an embedding has learnt
-            from few texts, these are compared in folds: see `GroupNeighbors.calibrate`.
+            Typical queries: each is compared with random texts. ``None`` means random excerpts of the texts, from one
+            word to a whole text, each compared with random other texts. If an embedding has learnt from few texts,
+            these are compared in folds: see `GroupNeighbors.calibrate`.
         n_pairs : int, default=20_000
             Number of random pairs.
         random_state : int, RandomState instance or None, default=None

@@ -288,9 +288,9 @@ def _as_text(value: Any) -> str:
         return "Leave missing texts out, or replace them by ''"
     if isinstance(value, bytes):
         return "Decode it: text.decode('utf-8')"
-    if isinstance(value, list | tuple) and value and isinstance(value[0], str):
-        return "Join its words: ' '.join(words)"
-    if hasattr(value, "__array__") and np.ndim(value):
+    if isinstance(value, list | tuple) or (hasattr(value, "__array__") and np.ndim(value)):
+        if isinstance(next(iter(value), ""), str):
+            return "Join its words: ' '.join(words)"
         return "Groups of vectors need no texts: use ModelComparisonSimilarity, GroupEmbedding or GroupClustering"
     return "Convert it with str(), or leave it out"
 
