@@ -502,6 +502,8 @@ def test_bad_priors_get_a_sentence():
         NormalWishart(0, 1, 5, np.array([[1, 2], [0, 1]]))
     with pytest.raises(ValueError, match="scatter must be a symmetric matrix"):
         NormalWishart(0, 1, 5, np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"scatter must be a symmetric matrix of finite numbers, got array\(\[\[inf"):
+        NormalWishart(0, 1, 5, np.diag([np.inf, 1]))
     with pytest.raises(ValueError, match="scatter must be positive definite"):
         NormalWishart(0, 1, 5, np.diag([1, -1]))
 

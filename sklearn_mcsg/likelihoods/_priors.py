@@ -164,9 +164,10 @@ class NormalWishart:
             scatter.ndim != 2
             or not scatter.size
             or scatter.shape[0] != scatter.shape[1]
+            or not np.isfinite(scatter).all()
             or not np.allclose(scatter, scatter.T)
         ):
-            raise ValueError(f"scatter must be a symmetric matrix of finite numbers, got shape {scatter.shape}.")
+            raise ValueError(f"scatter must be a symmetric matrix of finite numbers, got {self.scatter!r:.200}.")
         if self.dof <= len(scatter) - 1:
             raise ValueError(f"dof must be greater than n_features - 1 = {len(scatter) - 1}, got {self.dof}.")
         if np.linalg.eigvalsh(scatter)[0] <= 0:
