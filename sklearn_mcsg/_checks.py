@@ -38,9 +38,9 @@ def check_not_negative(value: float, name: str) -> None:
 
 
 def check_share(value: object, name: str) -> None:
-    """Raise unless a value lies between 0 and 1, which are excluded."""
+    """Raise unless a value lies strictly between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, which are excluded, got {value!r}.")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
 
 
 def check_out(out: object, shape: tuple[int, int], dtype: np.dtype) -> None:

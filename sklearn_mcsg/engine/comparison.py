@@ -129,7 +129,7 @@ class Comparison(BaseEstimator, ABC, Generic[SummariesT, PreparedT]):
         return self
 
     def sizes(self, prepared: PreparedT) -> np.ndarray:
-        """What distances of each group depend on by chance; by default nothing, so all sizes are 1."""
+        """The size of each group, on which distances of random pairs depend; 1 by default: they depend on none."""
         return np.ones(len(prepared))
 
     def point_space(self, output: str) -> PointSpace | None:

@@ -254,7 +254,7 @@ class Axes:
         return Axes(self.mean, self.components[:n_components], self.variance[:n_components])
 
     def explaining(self, share: float, fewest: int) -> Axes:
-        """As many axes of largest variance as have a share of all variance, and at least so many."""
+        """The axes of largest variance that together have a share of all variance, but at least `fewest`."""
         explained = np.cumsum(self.variance)
         return self.leading(max(fewest, int(np.searchsorted(explained, share * explained[-1])) + 1))
 
