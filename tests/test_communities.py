@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_mcsg import GroupClustering, GroupEmbedding, Groups, make_text_embedding
 from sklearn_mcsg.clustering import _points, cluster_points
+from sklearn_mcsg.clustering._centers import centers_of
 from sklearn_mcsg.clustering._communities import find_communities, find_k_communities, modularity, neighbour_graph
 from sklearn_mcsg.clustering._points import Division
 
@@ -312,6 +313,37 @@ def test_of_many_points_a_sample_is_clustered_and_the_others_join_the_nearest_ce
     of_sample = cluster_points(points[chosen], 5, by_cosine=True, random_state=0).labels
     assert adjusted_rand_score(of_sample, found.labels[chosen]) == 1
     assert len(cluster_points(points, by_cosine=True, sample_size=150, random_state=0).centers) == 5
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_fewer_clusters_than_asked_for_leave_no_gaps():
+    """Points that differ in the last digit are different, but one cluster for k-means."""
+    points = np.array([[1.0, 2.0]] * 4 + [[np.nextafter(1, 2), 2.0]] * 4 + [[5.0, 7.0]])
+    for seed in range(2):
+        found = cluster_points(points, 3, sample_size=8, random_state=seed)
+        assert np.isfinite(found.centers).all()
+        assert_array_equal(np.unique(found.labels), np.arange(len(found.centers)))
+
+
+def test_centres_of_many_points_in_single_precision():
+    points = np.full((400_000, 2), [0.6, 0.8], np.float32)
+    for by_cosine in (False, True):
+        found = centers_of(points, np.zeros(len(points), int), by_cosine)
+        assert found.dtype == np.float32
+        assert_allclose(found, [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_bad_points_get_a_sentence():
+    points, _ = clouds(3, 30)
+    for n_clusters in (0, -2, 1.5):
+        with pytest.raises((TypeError, ValueError), match="n_clusters must be"):
+            cluster_points(points, n_clusters)
+    with pytest.raises(ValueError, match="points contains NaN"):
+        cluster_points([[np.nan, 1.0]], 1)
+    found = cluster_points([[0, 0], [1, 0], [9, 9], [9, 8]], 2, random_state=0)
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    assert_allclose(found.center_distances, 0.5)
+    assert cluster_points([[1.0, 2.0]]).labels.tolist() == [0]
 
 
 def test_many_small_clusters_of_a_given_number():

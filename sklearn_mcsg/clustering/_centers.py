@@ -14,9 +14,19 @@ from sklearn_mcsg.engine.cosine import compare_unit_rows, compare_units, unit_le
 
 def centers_of(points: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:
     """Mean of the points of each cluster, at unit length if the points are."""
-    members = sparse.csr_array((np.ones(len(points), points.dtype), (labels, np.arange(len(points)))))
-    sums = members @ points
-    return unit_length(sums) if by_cosine else sums / members.sum(axis=1)[:, None]
+    sizes = np.bincount(labels)
+    sums = cluster_sums(points, labels, len(sizes))
+    return (unit_length(sums) if by_cosine else sums / sizes[:, None]).astype(points.dtype, copy=False)
+
+
+def cluster_sums(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Sum of the points of each cluster, in double precision."""
+    sums = np.zeros((n_clusters, points.shape[1]))
+    for batch in gen_batches(len(points), POINTS):
+        some = points[batch].astype(np.float64, copy=False)
+        places = labels[batch], np.arange(len(some))
+        sums += sparse.csr_array((np.ones(len(some)), places), (n_clusters, len(some))) @ some
+    return sums
 
 
 def center_distances(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, by_cosine: bool) -> np.ndarray:

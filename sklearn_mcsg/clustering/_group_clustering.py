@@ -241,7 +241,7 @@ class GroupClustering(ClusterMixin, GroupsTransformer):
         Returns
         -------
         stability : ndarray of shape (`n_clusters_`,)
-            From 0 to 1, the share of pairs that are together again; NaN for a cluster of one group.
+            From 0 to 1, the share of pairs that are together again; NaN if no half has two groups of a cluster.
 
         Notes
         -----

@@ -47,6 +47,8 @@ def find_number(
     number : int
     """
     n = len(points)
+    if n == 1:
+        return 1
     if n < FEWEST_SPLIT:
         graph = neighbour_graph(points, n_neighbors, n_jobs, by_cosine=by_cosine)
         return int(find_communities(graph, 1.0, 0).max()) + 1

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_mcsg._checks import Count
-from sklearn_mcsg._memory import POINTS
 from sklearn_mcsg._sklearn import HasMethods
-from sklearn_mcsg.clustering._centers import centers_of, nearest_center
+from sklearn_mcsg.clustering._centers import centers_of, cluster_sums, nearest_center
+from sklearn_mcsg.clustering._dendrogram import largest_first
 from sklearn_mcsg.clustering._points import check_number, cluster_sample, sampled_rows
 from sklearn_mcsg.embedding import GroupEmbedding
 from sklearn_mcsg.engine.cosine import unit_length
@@ -157,6 +156,7 @@ class PartitionedClustering(BaseEstimator):
         rows = sampled_rows(n, max(self.sample_size, self.n_clusters or 0), rng)
         sample = points.rows(rows)
         labels, _ = cluster_sample(sample, self.n_clusters, by_cosine=by_cosine, random_state=rng)
+        labels = largest_first(labels)  # without gaps, because k-means may find fewer clusters
         placement = _Placement(rows, labels, centers_of(sample, labels, by_cosine))
         clusters = points.placed(placement)
         order = np.lexsort((clusters.first, -clusters.sizes))
@@ -307,10 +307,6 @@ def _labels(points: np.ndarray, start: int, placement: _Placement) -> np.ndarray
 def _clusters_in_part(points: np.ndarray, start: int, placement: _Placement) -> _Clusters:
     """The clusters of the points of a part, the first of which has the index `start`."""
     labels, k = placement(points, start), len(placement.centers)
-    sums = np.zeros(placement.centers.shape)
-    for batch in gen_batches(len(points), POINTS):
-        some = points[batch].astype(np.float64)
-        sums += sparse.csr_array((np.ones(len(some)), (labels[batch], np.arange(len(some)))), (k, len(some))) @ some
     first = np.full(k, np.iinfo(int).max)
     first[labels[::-1]] = start + np.arange(len(labels))[::-1]
-    return _Clusters(sums, np.bincount(labels, minlength=k), first)
+    return _Clusters(cluster_sums(points, labels, k), np.bincount(labels, minlength=k), first)

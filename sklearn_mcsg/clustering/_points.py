@@ -21,9 +21,10 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_mcsg._checks import check_positive_integer
 from sklearn_mcsg._extras import has_extra, import_extra
 from sklearn_mcsg.clustering._centers import center_distances, centers_of, nearest_center
 from sklearn_mcsg.clustering._communities import find_k_communities, modularity, neighbour_graph
@@ -117,6 +118,9 @@ def cluster_points(
     >>> cluster_points(points, 3).labels
     array([2, 0, 0, 1, 0, 1])
     """
+    points = check_array(points, dtype=[np.float64, np.float32], input_name="points")
+    if n_clusters is not None:
+        check_positive_integer(n_clusters, "n_clusters")
     check_number(n_clusters, len(points))
     rng = check_random_state(random_state)
     rows = sampled_rows(len(points), max(sample_size, n_clusters or 0), rng)
@@ -132,7 +136,7 @@ def cluster_points(
         verbose=verbose,
     )
     if sample is not points:
-        of_sample = labels
+        of_sample = largest_first(labels)  # without gaps, because k-means may find fewer clusters
         labels = nearest_center(points, centers_of(sample, of_sample, by_cosine))
         labels[rows] = of_sample
     return PointClusters.of(points, labels, alternatives, by_cosine=by_cosine)
