@@ -47,6 +47,15 @@ def test_sif(make_groups, n_components):
     assert_allclose(fitted.embed(new) @ directions.T, 0, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [5, 300])
+def test_sif_has_no_cosines_of_rounding_errors(dtype, n_features):
+    """Groups along the removed direction have no direction left, as zero vectors have none."""
+    direction = np.random.default_rng(0).normal(size=n_features)
+    X = [np.array([scale * direction], dtype) for scale in (1, 2, 3, 5, 7, -11)]
+    assert_array_equal(SIF(1).fit(X).transform(X), 0)
+
+
 @pytest.mark.parametrize("baseline", [MeanVector(), SIF(1)])
 def test_vectors_of_weight_0_do_not_count(baseline, make_groups):
     groups = make_groups(9)

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from conftest import random_groups
+from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -139,7 +140,7 @@ def test_what_must_be_calibrated():
         model.set_params(output="distance").pvalue(groups, groups)
     with pytest.raises(NotFittedError, match="call calibrate first"):
         model.calibrate().fit(groups).pvalue(groups, groups)
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
         model.calibrate().similar(groups, groups, level=1.5)
     with pytest.raises(ValueError, match="at least two groups"):
         model.calibrate(groups[:1])
@@ -184,6 +185,15 @@ def test_permutation_of_weighted_vectors_and_errors():
         model.paired_test(Groups.concatenate([a, a]), b)
     with pytest.raises(ValueError, match="a has 2 features, but b has 3"):
         model.paired_test(a, np.ones((4, 3)))
+
+
+def test_permutations_leave_vectors_of_weight_0_out():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 2)), rng.normal(size=(3, 2))
+    weightless = Groups.from_list([[*a, *np.full((4, 2), 9.0)]], weights=[[1, 1, 0, 0, 0, 0]])
+    for model in map(ModelComparisonSimilarity, ("diag", "full", "vmf")):
+        assert_allclose(model.paired_test(weightless, b), model.paired_test(a, b), rtol=1e-12)
+        assert_allclose(model.paired_test(b, weightless), model.paired_test(b, a), rtol=1e-12)
 
 
 def test_calibration_goes_with_other_groups():

@@ -23,6 +23,7 @@ from sklearn_mcsg import (
     SIF,
     DiagonalGaussian,
     EmbeddingVectorizer,
+    GroupEmbedding,
     GroupNeighbors,
     Groups,
     MeanVector,
@@ -353,6 +354,31 @@ def test_parameters_changed_after_fit(tmp_path, make_groups):
         with pytest.raises(ValueError, match="has changed since fit"):
             action()
     assert index.remove([]).n_groups_ == 8
+
+
+@pytest.mark.parametrize(
+    ("similarity", "params"),
+    [
+        (ModelComparisonSimilarity(), {"prior_strength": 2.0}),
+        (ModelComparisonSimilarity(), {"penalty_scale": 2.0}),
+        (GroupEmbedding(), {"whiten": 1.0}),
+        (GroupEmbedding(), {"rotate": False}),
+        (GroupEmbedding(), {"n_components": 2}),
+    ],
+    ids=str,
+)
+def test_parameters_changed_after_fit_are_not_saved(similarity, params, tmp_path, make_groups):
+    """A loaded index would apply them to queries, and not to the groups that it keeps."""
+    index = GroupNeighbors(similarity).fit(make_groups())
+    given = index.similarity_.get_params()
+    index.similarity_.set_params(**params)
+    with pytest.raises(ValueError, match="has changed since fit: call fit before saving"):
+        index.save(tmp_path / "index")
+    index.similarity_.set_params(**{name: given[name] for name in params})
+    index.save(tmp_path / "index")
+    assert_array_equal(
+        GroupNeighbors.load(tmp_path / "index").kneighbors(make_groups())[0], index.kneighbors(make_groups())[0]
+    )
 
 
 def test_exact_duplicates_are_found_at_any_level():

@@ -47,7 +47,7 @@ from sklearn_mcsg import (
     update_index,
 )
 from sklearn_mcsg.engine.coordinates import Axes
-from sklearn_mcsg.storage import _folder, _lock, register
+from sklearn_mcsg.storage import _folder, _lock, fingerprint, register
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 
@@ -1377,3 +1377,9 @@ def test_two_savers_and_two_readers(saved):
         assert not list(failures)[:3]
         assert sum(saves) > 50
         assert sum(loads) > 50
+
+
+def test_fingerprints_tell_shapes_and_types_of_arrays_apart():
+    arrays = [np.zeros((2, 3)), np.zeros((3, 2)), np.zeros(6), np.zeros((2, 3), int), np.zeros((2, 3), np.float32)]
+    assert len({fingerprint(array) for array in arrays}) == len(arrays)
+    assert fingerprint(arrays[0]) == fingerprint(np.zeros((2, 3)))

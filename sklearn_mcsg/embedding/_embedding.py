@@ -161,6 +161,7 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
     _axes: Axes
     _rotated: bool
     _whiten: float
+    _fitted_key: tuple
 
     def __init__(
         self,
@@ -377,6 +378,8 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
         self = snapshot(self)
         if not hasattr(self, "_space"):
             return {}
+        if self._axes_key() != self._fitted_key:
+            raise ValueError("rotate, whiten or n_components has changed since fit: call fit before saving.")
         return {"space": self._space, "moments": self._moments, "null": self._null, **self._stored_features()}
 
     def __mcsg_restore__(self, state: dict[str, Any]) -> None:
@@ -487,8 +490,13 @@ class GroupEmbedding(GroupsTransformer, Calibrates):
             "_axes": axes,
             "_rotated": self.rotate,
             "_whiten": float(self.whiten),
+            "_fitted_key": self._axes_key(),
             "_null": None,
         }
+
+    def _axes_key(self) -> tuple:
+        """The parameters that the axes depend on."""
+        return self.rotate, self.whiten, self.n_components
 
     def _keep(self, fitted: dict[str, Any]) -> None:
         """Set fitted attributes, once everything that can fail has succeeded, all at once."""

@@ -167,8 +167,8 @@ class Comparer(Generic[SummariesT, PreparedT]):
         """Random pairs that were compared in the output of this comparer."""
         return NullDistribution.of(size, distance, self.name, self.comparison.power_of(self.name))
 
-    def limits(self, null: NullDistribution, level: float) -> Callable[[slice], np.ndarray]:
-        """A function of a slice of rows of the matrix of all pairs that returns the limit of each pair.
+    def limits(self, null: NullDistribution, level: float) -> Callable[[slice | np.ndarray], np.ndarray]:
+        """A function of some rows of the matrix of all pairs that returns the limit of each pair.
 
         It is the distance below which a share `level` of random pairs of the same size lies.
         """

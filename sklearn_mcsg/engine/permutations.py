@@ -12,7 +12,7 @@ from sklearn_mcsg.engine.model import GroupModel
 from sklearn_mcsg.engine.outputs import OUTPUTS
 from sklearn_mcsg.engine.pairs import prepare, row_by_row
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.groups.regroup import divided
+from sklearn_mcsg.groups.regroup import divided, without_weightless
 
 _ROUNDING = 1e-9  # of the largest similarity: values that differ by less are equal
 
@@ -29,7 +29,8 @@ def permutation_test(
 ) -> PermutationTest:
     """Compare the similarity of two groups with that of random divisions of their vectors."""
     output = OUTPUTS["similarity"]
-    divisions = _divisions(model.placed(a), model.placed(b), n_permutations, random_state)
+    a, b = (without_weightless(model.placed(group)) for group in (a, b))
+    divisions = _divisions(a, b, n_permutations, random_state)
     left, right = (prepare(model, model.statistics(groups), output) for groups in divisions)
     values = row_by_row(model, left, right, output)
     given = float(values[0])

@@ -61,7 +61,7 @@ class Likelihood(BaseEstimator, ABC, Generic[S]):
     `pseudo_group`                    ``prior_strength > 0``
     `vector_log_likelihood`           `ModelComparisonSimilarity.explain`
     `unpool`                          probabilities of `ModelComparisonClassifier`, and removing groups from it
-    `coordinates`                     `GroupEmbedding` without landmarks
+    `coordinates`                     `GroupEmbedding` without landmarks, together with `pseudo_group`
     `coordinate_shares`               `GroupEmbedding.explain`
     `balance`                         the output ``"kernel"``, if `has_kernel`; arrays of other libraries, if balanced
     `statistics_of_moments`           arrays of other libraries than NumPy, if `array_unions` is set

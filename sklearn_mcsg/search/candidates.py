@@ -48,7 +48,7 @@ class CandidateIndex:
         Principal axes of the coordinates of the first groups.
     levels : ndarray of shape (n_components, 16)
         The values that each component can take in a code; empty if points are not compressed.
-    codes : ndarray of shape (n_groups, n_components // 2)
+    codes : ndarray of shape (n_groups, (n_components + 1) // 2), or (n_groups, n_components) if not compressed
         Two components per byte, or the points themselves in single precision.
     """
 
@@ -130,7 +130,7 @@ class CandidateIndex:
     @lazy
     def _quantizer(self) -> Any:
         """Faiss' quantiser with the levels of this index."""
-        faiss = _faiss()
+        faiss = import_faiss()
         n_components = len(self.levels)
         quantizer = faiss.ProductQuantizer(n_components, n_components, 4)
         faiss.copy_array_to_vector(np.ascontiguousarray(self.levels, np.float32).ravel(), quantizer.centroids)
@@ -139,7 +139,7 @@ class CandidateIndex:
     @lazy
     def _scanner(self) -> Any:
         """Faiss' index over all codes, in the layout that it scans."""
-        faiss, n_components = _faiss(), len(self.axes.variance)
+        faiss, n_components = import_faiss(), len(self.axes.variance)
         if not len(self.levels):
             flat = faiss.IndexFlatL2(n_components)
             flat.add(np.ascontiguousarray(self.codes))
@@ -158,7 +158,7 @@ class CandidateIndex:
 
 def _learn_levels(points: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """The values of each component that codes can hold: centres of one-dimensional k-means."""
-    faiss, n_components = _faiss(), points.shape[1]
+    faiss, n_components = import_faiss(), points.shape[1]
     quantizer = faiss.ProductQuantizer(n_components, n_components, 4)
     enough = np.resize(points, (max(len(points), _LEAST_TRAINING), n_components))  # few points are repeated
     with _threads(n_jobs):
@@ -166,14 +166,15 @@ def _learn_levels(points: np.ndarray, n_jobs: int | None) -> np.ndarray:
     return faiss.vector_to_array(quantizer.centroids).reshape(n_components, _LEVELS).copy()
 
 
-def _faiss() -> Any:
+def import_faiss() -> Any:
+    """The package faiss, or an error that says how to install it."""
     return import_extra("faiss", "Approximate search", otherwise='choose algorithm="exact"')
 
 
 @contextmanager
 def _threads(n_jobs: int | None) -> Iterator[None]:
     """Set how many threads faiss uses when it is called from this thread: OpenMP keeps a number for each thread."""
-    faiss = _faiss()
+    faiss = import_faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
     try:

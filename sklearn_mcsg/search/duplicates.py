@@ -113,8 +113,8 @@ def steps_of(similarity: Any, n_jobs: int | None) -> tuple[Any, Any]:
 
 def duplicate_limits(
     comparer: Comparer, threshold: float | None, level: float | None, random_state: int | np.random.RandomState | None
-) -> Callable[[slice], Any]:
-    """A function that returns the largest distances between duplicates for a slice of rows of the distance matrix.
+) -> Callable[[slice | np.ndarray], Any]:
+    """A function that returns the largest distances between duplicates for some rows of the distance matrix.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def duplicate_limits(
 
 
 def near_pairs(
-    comparer: Comparer, limits: Callable[[slice], Any], kept: np.ndarray, verbose: int = 0
+    comparer: Comparer, limits: Callable[[slice | np.ndarray], Any], kept: np.ndarray, verbose: int = 0
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Pairs of groups whose distance is within a limit, block by block.
 

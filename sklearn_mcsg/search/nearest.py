@@ -10,13 +10,13 @@ from joblib import effective_n_jobs
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches, gen_even_slices
 
-from sklearn_mcsg._extras import has_extra, import_extra
+from sklearn_mcsg._extras import has_extra
 from sklearn_mcsg._memory import CANDIDATES, QUERIES, ROWS, count_within
 from sklearn_mcsg.engine.comparer import Comparer, Shard
 from sklearn_mcsg.engine.comparison import ModelComparison
 from sklearn_mcsg.engine.parallel import ONE_BLAS_THREAD, progress, run, shares_memory
 from sklearn_mcsg.groups import Groups
-from sklearn_mcsg.search.candidates import CandidateIndex
+from sklearn_mcsg.search.candidates import CandidateIndex, import_faiss
 
 _EXACT_UP_TO = 100_000  # groups for which `auto` compares each query with all
 
@@ -26,7 +26,7 @@ Nearest = tuple[np.ndarray, np.ndarray]  # distances and indices, one row per qu
 def check_algorithm(algorithm: str) -> None:
     """Raise if a search is to be approximate and faiss is not installed."""
     if algorithm == "approximate":
-        import_extra("faiss", "Approximate search", otherwise='choose algorithm="exact"')
+        import_faiss()
 
 
 def learn_candidates(

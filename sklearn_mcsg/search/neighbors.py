@@ -175,7 +175,8 @@ class GroupNeighbors(GroupsTransformer):
     def remove(self, indices: ArrayLike) -> Self:
         """Remove groups from the index; later groups move up.
 
-        The similarity learns again from the remaining groups.
+        A similarity learns again from the remaining groups; an embedding and the coordinates of candidates stay as they
+        are.
 
         Parameters
         ----------
@@ -299,10 +300,11 @@ class GroupNeighbors(GroupsTransformer):
         self : GroupNeighbors
         """
         check_positive_integer(n_pairs, "n_pairs")
-        index = self._fitted()
+        now = snapshot(self)
+        index = now._fitted()
         queries = None if X is None else index.read(X)
         warn_of_few_groups(len(index), stacklevel=2)
-        self._keep(index, self._random_pairs.calibrated(queries, n_pairs, random_state))
+        self._keep(index, now._random_pairs.calibrated(queries, n_pairs, random_state))
         return self
 
     def recall(

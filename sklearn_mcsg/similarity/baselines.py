@@ -247,6 +247,8 @@ class SIFComparison(MeanComparison):
         scale = _scale_of(summaries)
         scaled = summaries / scale
         rest = scaled - scaled @ self.components.T @ self.components
+        eps = 8 * np.finfo(summaries.dtype).eps + scaled.shape[1] * np.finfo(rest.dtype).eps
+        rest[np.abs(rest).max(axis=1) <= eps * np.abs(scaled).max(axis=1)] = 0  # nothing but rounding errors is left
         return (scale * rest).astype(summaries.dtype, copy=False)
 
 

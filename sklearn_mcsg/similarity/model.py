@@ -327,6 +327,8 @@ class ModelComparisonSimilarity(GroupSimilarity):
         comparison: Any = self._comparer.comparison
         if comparison.corpus is not self._comparer.summaries:
             raise ValueError("The groups are not those that were learnt from: save the similarity that they came from.")
+        if (comparison.prior_strength, comparison.model.penalty_scale) != (self.prior_strength, self.penalty_scale):
+            raise ValueError("prior_strength or penalty_scale has changed since fit: call fit before saving.")
         return {**state, "references": self.references_}
 
     def _stored_comparison(self, state: dict[str, Any]) -> ModelComparison:

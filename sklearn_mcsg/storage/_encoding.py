@@ -252,6 +252,7 @@ def fingerprint(value: object) -> str:
     attached = Attached()
     digest = hashlib.sha256(json.dumps(encode(value, attached)).encode())
     for array in attached.arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     for file in attached.files:
         digest.update(repr(file.content or content_of(file.path)).encode())
