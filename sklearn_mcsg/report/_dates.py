@@ -51,7 +51,7 @@ def _day(value: Any, day_first: bool | None) -> np.datetime64:
     """
     nothing = np.datetime64("NaT", "D")
     if isinstance(value, date | datetime):
-        return np.datetime64(value.isoformat()[:10], "D")
+        return np.datetime64(value.isoformat().partition("T")[0], "D")
     if isinstance(value, np.datetime64):
         return value.astype(_DAYS)
     if isinstance(value, bool | np.bool_) or value is None:
@@ -76,7 +76,7 @@ def _day(value: Any, day_first: bool | None) -> np.datetime64:
         if found:
             return np.datetime64(date(*found), "D")
         return np.datetime64(parsedate_to_datetime(text).date(), "D")
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return nothing
 
 

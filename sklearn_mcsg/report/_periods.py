@@ -78,8 +78,10 @@ def _by_date(present: list[Any]) -> tuple[list[str], np.ndarray, int] | None:
     first, last = days[known].min(), days[known].max()
     if first == last:
         return None
-    steps = (step for step in _STEPS if step[0](last) - step[0](first) < _PERIODS)
-    number_of, name_of = next(steps)
+    step = next((step for step in _STEPS if step[0](last) - step[0](first) < _PERIODS), None)
+    if step is None:
+        return None
+    number_of, name_of = step
     low = number_of(first)
     names = [name_of(low + k) for k in range(number_of(last) - low + 1)]
     return names, np.array([number_of(day) - low if ok else -1 for day, ok in zip(days, known, strict=True)]), n_unread

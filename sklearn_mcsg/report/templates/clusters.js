@@ -4,7 +4,7 @@ const CARDS = 24, BARS = 6, LISTED = 100;
 
 const markChosen = button => {
   const letter = { [state.b]: "B", [state.a]: "A" }[button.dataset.text];
-  button.toggleAttribute("aria-current", Boolean(letter));
+  button.ariaCurrent = letter ? "true" : null;
   if (letter) button.dataset.letter = letter;
 };
 const textButton = (i, ...further) => {

@@ -119,7 +119,7 @@ const drawSlider = () => {
   input.setAttribute("aria-valuetext", count(k, "cluster"));
   for (const id of ["number-shown", "facts-number"]) $(id).textContent = count(shown, "cluster");
   $("given").textContent = `${data.numberFound ? "as found" : "as given"}: ${whole(given)}`;
-  $("given").toggleAttribute("aria-current", k === given);
+  $("given").ariaCurrent = k === given ? "true" : null;
   const supported = k === best && k > 1 ? "The BIC supports this number: it weighs how closely texts lie around the"
     + " centres of their clusters against the number of clusters, and is best here. " : "";
   const merges = shown < k ? `${count(k, "cluster")} of the tree, some of which are merged. ` : "";
