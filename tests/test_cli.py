@@ -945,7 +945,9 @@ def test_dedupe_against_another_file(mcsg, tmp_path, monkeypatch):
     ]
     kept = mcsg("dedupe", train, "--against", test, *column, "--unique", "--format", "csv").out
     assert [row["id"] for row in csv.DictReader(io.StringIO(kept))] == ["8"]
-    assert "train.csv 2" in mcsg("dedupe", train, "--against", plain, *column).out, "a file of lines has no columns"
+    against_lines = mcsg("dedupe", train, "--against", plain, *column)
+    assert "train.csv 2" in against_lines.out, "a file of lines has no columns"
+    assert f"1 of 3 texts of {train} is also in {plain}." in against_lines.err
     nothing = mcsg("dedupe", plain, "--against", train, *column, "--threshold", 0, "--format", "csv", code=1)
     assert "--column is for" in nothing.err
     empty = mcsg(

@@ -118,7 +118,9 @@ def test_too_few_texts_of_a_kind_are_not_compared(planted):
 def test_texts_without_words_and_one_cluster():
     texts = [*corpus(30, 0), "", ""]
     clusters = cluster_texts(texts, 1, pipeline=make_text_embedding(vectors=word_vectors(), weighting=None))
-    (row,) = clusters.compare(["a", "b"] * 16, n_permutations=19)
+    found = clusters.compare(["a", "b"] * 16, n_permutations=19)
+    (row,) = found
+    assert "Kinds of texts in 1 cluster. " in repr(found)
     assert row.share_pvalue == 1
     assert np.isnan(row.share_elsewhere)
     assert 0 < row.content_pvalue <= 1
@@ -169,7 +171,7 @@ def test_the_result_is_a_sequence(planted):
 BAD = {
     "length": (["a", "b"], ValueError, "by must hold one kind per text: got 2 values for 120 texts"),
     "one kind": (["a"] * 120, ValueError, "by has only one kind of text, 'a': there is nothing to compare"),
-    "too many": (range(120), ValueError, "120 different values, and at most 12 kinds are compared: join rare kinds"),
+    "too many": (range(120), ValueError, "120 different values, and at most 12 kinds are compared: merge rare kinds"),
     "none": ([None, *"ab" * 60][:120], ValueError, "no value for 1 of 120 texts, the first at position 0: leave"),
     "nan": ([1.0, np.nan] * 60, ValueError, "no value for 60 of 120 texts, the first at position 1"),
     "empty": (["a", "b", " "] * 40, ValueError, "no value for 40 of 120 texts"),

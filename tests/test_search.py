@@ -1,5 +1,6 @@
 """Search of texts by the embedding and by words: against slow and obvious scores, and what happens at the edges."""
 
+import dataclasses
 import math
 import pickle
 import sys
@@ -7,6 +8,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from conftest import by_several_threads
@@ -229,13 +231,19 @@ def test_texts_without_any_word_score_nothing():
         (WordIndex(["cat"], np.array([0, 1]), np.array([0, 2]), None), "indices must lie"),
         (WordIndex(["cat"], np.array([0, 0]), np.array([0, 1]), None), "offsets must rise"),
         (WordIndex(["cat"], np.array([0, 0]), np.array([0, 1, 2]), None), "the words of 1 texts are expected"),
-        (WordIndex(["cat"], np.array([0]), np.array([0, 1]), "klingon"), "'klingon' is not known: choose one of"),
-        (WordIndex(["cat"], np.array([0]), np.array([0, 1]), ["english"]), "is not known: choose one of"),
     ],
 )
 def test_damaged_words_are_refused(damaged, message):
     with pytest.raises(ValueError, match=message):
         damaged.check(1)
+
+
+@pytest.mark.parametrize("language", ["klingon", ["english"]])
+def test_forged_languages_are_refused(language):
+    search = TextSearch().fit(TEXTS)
+    search.words_ = dataclasses.replace(search.words_, language=language)
+    with pytest.raises(ValueError, match="is not known: choose one of"):
+        search.__mcsg_check__()
 
 
 def test_z_scores():
@@ -589,6 +597,9 @@ def test_mistakes(search):
         TextSearch(words=0).fit(TEXTS)
     with pytest.raises(ValueError, match="language='klingon' is not known: choose one of .*english.* or None"):
         TextSearch(language="klingon").fit(TEXTS)
+    for table in (pd.DataFrame({"text": ["storm", "rain"]}), {"storm": 1}, np.array([["storm", "rain"]])):
+        with pytest.raises(TypeError, match="A list of queries is expected, got (DataFrame|dict|ndarray)"):
+            search.search(table)
     with pytest.raises(TypeError, match="pipeline must turn texts into groups first"):
         TextSearch(GroupEmbedding()).fit(TEXTS)
     with pytest.raises(NotFittedError):
@@ -608,6 +619,13 @@ def test_stems_are_asked_for_before_any_work(monkeypatch):
         TextSearch().fit(iter(lambda: pytest.fail("texts were read"), None))
     assert TextSearch(language=None).fit(TEXTS).search(QUERIES).word_scores.any()
     assert TextSearch(words=None).fit(TEXTS).search(['"the" storm']).word_scores is None
+
+
+def test_a_saved_search_without_words_needs_no_stems(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    for _ in range(2):
+        search = update_index(tmp_path / "index", TextSearch(words=None), TEXTS).index
+        assert search.search(QUERIES).word_scores is None
 
 
 @pytest.mark.filterwarnings("ignore:1 of 2 texts have no words")

@@ -323,6 +323,7 @@ def test_some_of_tokenised_texts_are_like_those_texts_alone(params):
         alone = [texts[i] for i in np.arange(60)[some]]
         part = tokenised[some]
         assert list(part) == alone
+        assert [tokenised[i] for i in np.arange(60)[some]] == alone
         left, right = vectorizer.transform(part), vectorizer.transform(TokenisedTexts.of(alone))
         for name in ("offsets", "indices", "weights", "labels", "vectors"):
             assert_array_equal(getattr(left, name), getattr(right, name))
@@ -501,6 +502,12 @@ def test_frequencies():
     assert_allclose(weights_of("the cat dog", weighting="sif", frequencies=shares, a=0.2), [0.25, 0.5, 1])
     vectorizer = plain(weighting="sif", frequencies=None, a=0.25).fit(["the the cat", "dog zebra"])
     assert vectorizer.frequencies_ == {"the": 0.5, "cat": 0.25, "dog": 0.25}
+    with pytest.raises(ValueError, match="frequencies must be counts"):
+        clone(vectorizer).set_params(frequencies={"cat": -1.0}).fit(["the cat"])
+    before = vectorizer.transform(["the cat"]).weights
+    with pytest.raises(ValueError, match="frequencies must be counts"):
+        vectorizer.set_params(frequencies={"cat": -1.0}).fit(["the cat"])
+    assert_array_equal(vectorizer.set_params(frequencies=None).transform(["the cat"]).weights, before)
     assert_allclose(vectorizer.transform(["the cat of"]).weights, [1 / 3, 0.5, 1])
 
 

@@ -1,6 +1,7 @@
 """P-values of pairs of texts: counted as they say, at their level, and for the corpus that they name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -124,6 +125,14 @@ def test_reproducible_and_only_different_texts():
     assert twice.n_texts == 200
     assert twice.n_pairs == 200 * 199 // 2
     assert (twice.null.distance > 1e-6).all()
+
+
+def test_what_is_not_a_list_of_texts_gets_a_sentence():
+    pipeline = make_pipelines()[0].fit(make_texts(60, 0))
+    with pytest.raises(TypeError, match="Text 0 is not a string but list.*Join its words"):
+        calibrate_texts(pipeline, [["the", "cat"]] * 60)
+    with pytest.raises(ValueError, match="A list or column of texts is expected, got DataFrame: pass one of its"):
+        calibrate_texts(pipeline, pd.DataFrame({"text": make_texts(60, 0)}))
 
 
 def test_sentences_name_the_corpus():

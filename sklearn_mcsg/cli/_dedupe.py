@@ -76,7 +76,8 @@ def _show_matches(options: argparse.Namespace, corpus: Corpus, other: Corpus, ma
     short = Path(corpus.name).name, Path(other.name).name
     show = partial(_show_matched, short if short[0] != short[1] else (corpus.name, other.name))
     terminal.show_records(records, options.format, show, fields=list(matched(0, 0)))
-    tell(options, f"{len(matches):,} of {count(len(corpus.texts), 'text')} of {corpus.name} are also in {other.name}.")
+    found = f"{len(matches):,} of {count(len(corpus.texts), 'text')} of {corpus.name}"
+    tell(options, f"{found} {'is' if len(matches) == 1 else 'are'} also in {other.name}.")
 
 
 def _show_unique(options: argparse.Namespace, corpus: Corpus, left_out: set[int]) -> None:

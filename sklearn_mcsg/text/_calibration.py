@@ -183,7 +183,9 @@ def calibrate_texts(
     check_positive_integer(n_pairs, "n_pairs")
     if isinstance(corpus, str):
         raise TypeError("corpus must be a list of texts, got one text.")
-    groups = _look_up(pipeline, corpus if isinstance(corpus, Groups) else list(dict.fromkeys(corpus)))
+    groups = _look_up(
+        pipeline, corpus if isinstance(corpus, Groups) else list(dict.fromkeys(TokenisedTexts.of(corpus)))
+    )
     groups = groups[groups.totals > 0]
     n = len(groups)
     if n < FEW_GROUPS:

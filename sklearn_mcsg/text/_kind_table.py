@@ -96,7 +96,8 @@ class KindComparison:
         heads = "cluster", "kind", "share", "elsewhere", "p", "content p", "words"
         cells = [heads, *(self._cells(i) for i in range(len(self)))]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [f"Kinds of texts in {len(self.titles)} clusters. P-values are corrected for the number of tests."]
+        n_clusters = f"{len(self.titles)} cluster{'' if len(self.titles) == 1 else 's'}"
+        lines = [f"Kinds of texts in {n_clusters}. P-values are corrected for the number of tests."]
         for row in cells:
             left, right = zip(row[:2], widths[:2], strict=True), zip(row[2:6], widths[2:6], strict=True)
             padded = [*(f"{cell:{width}}" for cell, width in left), *(f"{cell:>{width}}" for cell, width in right)]

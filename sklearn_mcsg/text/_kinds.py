@@ -55,8 +55,8 @@ def check_kinds(
         raise ValueError(f"{name} has only one kind of text, {str(kinds[0])!r}: there is nothing to compare.")
     if len(kinds) > _MOST_KINDS:
         raise ValueError(
-            f"{name} has {len(kinds)} different values, and at most {_MOST_KINDS} kinds are compared: join rare kinds "
-            f"to one, such as 'other', or make a few classes of numbers and dates."
+            f"{name} has {len(kinds)} different values, and at most {_MOST_KINDS} kinds are compared: merge rare "
+            f"kinds into one, such as 'other', and group numbers or dates into a few classes."
         )
     return kinds.tolist(), codes
 

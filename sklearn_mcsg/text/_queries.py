@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -45,7 +45,7 @@ class Queries:
             return cls(X, np.arange(len(X) + 1), [[]] * len(X))
         if isinstance(X, str):
             raise ValueError("A list of queries is expected, got a string: put a single query into a list.")
-        if not isinstance(X, Iterable):
+        if isinstance(X, Mapping) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
             raise TypeError(f"A list of queries is expected, got {type(X).__name__}.")
         given = list(X)
         if not given:

@@ -423,6 +423,8 @@ class TextSearch(BaseEstimator):
         if len(self.known_) != self.index_.n_groups_:
             raise ValueError(f"{self.index_.n_groups_} texts with words are expected")
         self.words_.check(len(self.known_))
+        if self.words is not None and self.words_.language is not None:
+            check_language(self.words_.language)
 
     def _best_of_blocks(
         self,

@@ -170,7 +170,7 @@ class TokenisedTexts(Sequence[str]):
 
     def __getitem__(self, key: Any) -> str | TokenisedTexts:
         """One text for an integer; `TokenisedTexts` for a slice, integers or a mask, with tokens that are known."""
-        if isinstance(key, int):
+        if isinstance(key, int | np.integer):
             return self.texts[key]
         picked = np.arange(len(self))[key]
         return TokenisedTexts([self.texts[i] for i in picked], [(how, tokens[picked]) for how, tokens in self._known])

