@@ -96,8 +96,11 @@ def planted():
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     """A Dask cluster of two worker processes."""
-    distributed = pytest.importorskip("distributed")
+    distributed, dask = (pytest.importorskip(name) for name in ("distributed", "dask"))
+    # Long after a worker was lost, a cluster gives its successor up, if that has just been lost, too.
+    patience = {"distributed.deploy.lost-worker-timeout": "1 hour"}
     with (
+        dask.config.set(patience),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
