@@ -575,8 +575,10 @@ def test_one_broken_date_ends_no_report(broken):
 
 
 def test_dates_far_away():
-    assert periods_of(pd.Series(np.array(["2020-01-01", "12000-01-02"], "datetime64[s]")).tolist())["dates"]
-    assert periods_of(list(np.array(["2020-01-01", "30000-01-01"], "datetime64[D]"))) is None, "too far for 24 periods"
+    far = pd.Series(np.array(["2020-01-01", "12000-01-02"], "datetime64[s]")).tolist()
+    assert periods_of(far * 3)["dates"]
+    farther = periods_of(list(np.array(["2020-01-01", "30000-01-01"] * 3, "datetime64[D]")))
+    assert (farther["dates"], len(farther["periods"])) == (False, 2), "too many periods: the days are categories"
 
 
 UNDATED = {

@@ -48,6 +48,11 @@ def _above_rounding(parts: np.ndarray) -> np.ndarray:
     return parts if np.abs(parts.sum(axis=0)).max() > ROUNDING else np.zeros_like(parts)
 
 
+def space_of(embedding: Any) -> Any:
+    """The coordinates of a fitted embedding, or its landmarks."""
+    return embedding._space
+
+
 def projection_of(embedding: Any) -> np.ndarray:
     """The matrix from centred coordinates to the components of a fitted embedding."""
     return embedding._axes.projection(embedding._whiten)

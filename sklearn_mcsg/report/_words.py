@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_mcsg.embedding import GroupEmbedding, projection_of
+from sklearn_mcsg.embedding import GroupEmbedding, projection_of, space_of
 from sklearn_mcsg.engine.coordinates import Coordinates
 from sklearn_mcsg.groups import Groups
 from sklearn_mcsg.likelihoods import DiagonalGaussian, TrendGaussian
@@ -36,7 +36,7 @@ def shown_words(
     Texts follow each other as in `order`. There is no vocabulary if the embedding does not divide among words in the
     way that the page knows. Without an order of words, lines are level.
     """
-    space = embedding.__mcsg_state__()["space"]
+    space = space_of(embedding)
     if not isinstance(space, Coordinates) or not isinstance(space.model.likelihood, DiagonalGaussian | TrendGaussian):
         return None, np.zeros(len(groups), dtype=bool)
     corpus: Any = space.corpus
