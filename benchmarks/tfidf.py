@@ -45,8 +45,12 @@ class Leading(TruncatedSVD):
     """The leading components, or all where there are fewer."""
 
     def fit_transform(self, X, y=None):
-        self.n_components = min(self.n_components, *X.shape)
-        return super().fit_transform(X)
+        given = self.n_components
+        try:
+            self.n_components = min(given, *X.shape)
+            return super().fit_transform(X)
+        finally:
+            self.n_components = given  # the next corpus may have more
 
 
 def stems(text):

@@ -299,6 +299,15 @@ def test_certainty(run, tmp_path):
         assert (tmp_path / "certainty" / f"{figure}.png").stat().st_size > 10_000
 
 
+def test_a_small_corpus_costs_a_baseline_no_components_of_the_next(module):
+    tfidf = module("tfidf")
+    baseline = tfidf.tf_idf(n_components=5)
+    words = [chr(ord("a") + i) * 3 for i in range(20)]
+    for n_texts, n_found in ((3, 3), (15, 5)):
+        baseline.fit([" ".join(words[i : i + 4]) for i in range(n_texts)])
+        assert baseline.units([words[0]]).shape == (1, n_found)
+
+
 def test_measures_of_boundaries(module, monkeypatch):
     certainty = module("certainty")
     monkeypatch.setattr(certainty, "planted", lambda kind, number: (None, np.array([10, 30])))
