@@ -84,11 +84,13 @@ paper: .venv/bench
 	$(BIN)/python benchmarks/search.py --data $(DATA)
 	$(BIN)/python benchmarks/duplicates.py --data $(DATA)
 
-# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says; tslearn and aeon are its peers
-frames: .venv/bench
+# make frames DATA=folder: series laid out as the head of benchmarks/frames.py says. Its peers, tslearn and aeon, hold numba
+# back, so they have an environment of their own.
+frames:
 	@test -d "$(DATA)" || { echo "Say where the data are: make frames DATA=folder"; exit 1; }
-	$(BIN)/python -m pip install --quiet tslearn aeon
-	$(BIN)/python benchmarks/frames.py --data $(DATA)
+	test -d .test/frames || $(PYTHON) -m venv .test/frames
+	.test/frames/bin/python -m pip install --quiet --editable . tslearn aeon
+	.test/frames/bin/python benchmarks/frames.py --data $(DATA)
 
 # make bags DATA=folder: bags laid out as the head of benchmarks/bags.py says
 bags: .venv/bench
